@@ -1,0 +1,1 @@
+"""Adapters to language models, one module a wire format; only ``assistant.app`` names them."""

@@ -1,0 +1,1 @@
+"""When to run what. Imports nothing of ours."""

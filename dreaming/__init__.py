@@ -1,0 +1,1 @@
+"""Nightly: notes become long-term memory. Imports memory."""

@@ -1,0 +1,1 @@
+"""What happened and what is known: sessions, notes, memory entries. Imports nothing of ours."""

@@ -1,0 +1,101 @@
+"""Owns the schema of ``state.db``: small steps, applied once, in order, by sqlite-utils.
+
+Why so narrow: ids are 63-bit integers (a text id needs a second index), sessions are referred to
+by number, and the full-text index is external-content, so that text is stored once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+SET = "reverie"
+
+
+def _m001_sessions(db: Database) -> None:
+    """Sessions, turns and messages; one row a message, what is not text as JSON beside it."""
+    for statement in (
+        """CREATE TABLE sessions (
+            key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL DEFAULT '',
+            source TEXT NOT NULL DEFAULT 'chat', started INTEGER NOT NULL,
+            updated INTEGER NOT NULL, parent TEXT, cwd TEXT NOT NULL DEFAULT '',
+            model TEXT NOT NULL DEFAULT '', system_prompt TEXT NOT NULL DEFAULT '',
+            state TEXT NOT NULL DEFAULT '{}')""",
+        "CREATE INDEX sessions_updated ON sessions(updated)",
+        """CREATE TABLE turns (
+            id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions(key)
+              ON DELETE CASCADE, status TEXT NOT NULL, ended INTEGER,
+            model TEXT NOT NULL DEFAULT '', usage TEXT NOT NULL DEFAULT '',
+            error TEXT NOT NULL DEFAULT '', pid INTEGER)""",
+        "CREATE INDEX turns_session ON turns(session)",
+        """CREATE TABLE messages (
+            id INTEGER PRIMARY KEY, turn INTEGER NOT NULL REFERENCES turns(id) ON DELETE CASCADE,
+            role INTEGER NOT NULL, created INTEGER NOT NULL, text TEXT NOT NULL, data TEXT)""",
+        "CREATE INDEX messages_turn ON messages(turn)",
+    ):
+        db.execute(statement)
+
+
+def _m002_full_text(db: Database) -> None:
+    """FTS5 over the messages, kept by triggers; a view supplies the text as it is indexed."""
+    for statement in FULL_TEXT:
+        db.execute(statement)
+
+
+def _m003_hook(db: Database) -> None:
+    """What the post-turn hook has done for which turn: the queue of work that is still owed."""
+    db.execute(
+        """CREATE TABLE hook_steps (
+            turn INTEGER NOT NULL REFERENCES turns(id) ON DELETE CASCADE, step TEXT NOT NULL,
+            status TEXT NOT NULL, finished INTEGER NOT NULL, ms REAL NOT NULL,
+            detail TEXT NOT NULL DEFAULT '', PRIMARY KEY (turn, step)) WITHOUT ROWID"""
+    )
+    # Partial: it holds only what is owed, so asking for it stays instant in a long history.
+    db.execute("ALTER TABLE turns ADD COLUMN hook_owed INTEGER NOT NULL DEFAULT 0")
+    db.execute("CREATE INDEX turns_owed ON turns(id) WHERE hook_owed = 1")
+
+
+FULL_TEXT = (
+    "CREATE VIEW messages_indexed AS SELECT id, search_text(text) AS body FROM messages",
+    """CREATE VIRTUAL TABLE messages_fts USING fts5(body, content='messages_indexed',
+        content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')""",
+    """CREATE TRIGGER messages_fts_insert AFTER INSERT ON messages BEGIN
+        INSERT INTO messages_fts(rowid, body) VALUES (new.id, search_text(new.text)); END""",
+    """CREATE TRIGGER messages_fts_delete AFTER DELETE ON messages BEGIN
+        INSERT INTO messages_fts(messages_fts, rowid, body)
+        VALUES ('delete', old.id, search_text(old.text)); END""",
+    """CREATE TRIGGER messages_fts_update AFTER UPDATE OF text ON messages BEGIN
+        INSERT INTO messages_fts(messages_fts, rowid, body)
+        VALUES ('delete', old.id, search_text(old.text));
+        INSERT INTO messages_fts(rowid, body) VALUES (new.id, search_text(new.text)); END""",
+)
+"""The full-text part of the schema, on its own because a damaged index is dropped and rebuilt."""
+
+STEPS = (_m001_sessions, _m002_full_text, _m003_hook)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date. Importing sqlite-utils costs 0.2 s, so only when one is owed."""
+    if _applied(connection) >= {step.__name__ for step in STEPS}:
+        return
+    from sqlite_utils import Database, Migrations
+
+    migrations = Migrations(SET)
+    for step in STEPS:
+        migrations()(step)
+    migrations.apply(Database(connection))
+
+
+def _applied(connection: sqlite3.Connection) -> set[str]:
+    known = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'"
+    ).fetchone()
+    if known is None:
+        return set()
+    rows: list[Any] = connection.execute(
+        "SELECT name FROM _sqlite_migrations WHERE migration_set = ?", (SET,)
+    ).fetchall()
+    return {row[0] for row in rows}

@@ -1,0 +1,260 @@
+"""Owns ``session_search``: from what a person typed to ranked messages with readable snippets.
+
+All terms first, then any of them; exact spelling above inflected; conversations above scheduled
+jobs. Nothing is cut off by age. A failing query raises; it is never "nothing found".
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from memory.clean import one_line
+from memory.sessions import ROLES, SessionStore, from_ms, message_of, to_ms
+from memory.tokens import Term, loose_matches, parse_query
+from memory.transcript import Message, Role
+
+RANKED_MOST = 4_000
+"""More matches than this are not all scored: bm25 over a word that is everywhere says nothing and
+costs tens of milliseconds. The newest so many are scored instead."""
+CANDIDATES = 60
+NO_BOUND = 2**63 - 1
+SNIPPET_LENGTH = 240
+QUIET_SOURCES = ("job", "delegate")
+"""Sessions that nobody typed in; five hundred of them must not bury three chats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHit:
+    """A message that matches; ``score`` is comparable within one search only, higher is better."""
+
+    message_id: int
+    session: str
+    title: str
+    source: str
+    role: Role
+    created: datetime
+    snippet: str
+    score: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the hit as JSON values."""
+        return {
+            "message_id": self.message_id,
+            "session": self.session,
+            "title": self.title,
+            "source": self.source,
+            "role": self.role,
+            "created": self.created.isoformat(timespec="seconds"),
+            "snippet": self.snippet,
+            "score": round(self.score, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which messages may be found: a span of time, sources, and a turn that is left out."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    sources: tuple[str, ...] = ()
+    without_turn: int = 0
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it leaves out more than one turn."""
+        return bool(self.since or self.until or self.sources)
+
+    def sql(self) -> tuple[str, list[object]]:
+        """Return the conditions as SQL over ``turns t`` and ``sessions s``, with their values."""
+        parts = ["t.status != 'undone'", "t.id != ?"]
+        bounds: list[object] = [self.without_turn]
+        # A turn's id begins with its time, so the primary key serves as the index over time.
+        if self.since is not None:
+            parts.append("t.id >= ?")
+            bounds.append(to_ms(self.since) << 20)
+        if self.until is not None:
+            parts.append("t.id < ?")
+            bounds.append(to_ms(self.until) << 20)
+        if self.sources:
+            parts.append(f"s.source IN ({','.join('?' * len(self.sources))})")
+            bounds.extend(self.sources)
+        return " AND ".join(parts), bounds
+
+
+def search(
+    store: SessionStore, query: str, scope: Scope | None = None, limit: int = 10
+) -> list[SessionHit]:
+    """Return the messages that answer ``query`` best, at most ``limit``, best first.
+
+    An empty list means that nothing matches. Raises :class:`memory.db.StorageError`.
+    """
+    scope = scope or Scope()
+    terms = parse_query(query)
+    if not terms:
+        return []
+    telling = [term for term in terms if not term.is_stop_word] or terms
+    found: dict[int, SessionHit] = {}
+    for probes, weight in _attempts(telling):
+        for hit in _run(store, scope, probes, weight, telling):
+            found.setdefault(hit.message_id, hit)
+        if len(found) >= limit:
+            break
+    ranked = sorted(found.values(), key=lambda hit: _rank(hit, telling), reverse=True)[:limit]
+    return [replace(hit, snippet=snippet(hit.snippet, telling)) for hit in ranked]
+
+
+def _attempts(terms: list[Term]) -> Iterator[tuple[list[str], float]]:
+    """Yield searches from strict to loose, as MATCH expressions that add up, and their weight.
+
+    Terms that FTS5 cannot see make the first search one over the text itself: no expressions.
+    """
+    seen = [term for term in terms if term.match]
+    if len(seen) < len(terms):
+        yield [], 3.0
+    if seen:
+        yield [" AND ".join(term.match for term in seen)], 3.0
+    if len(seen) > 1:
+        yield [term.match for term in seen], 1.0
+    loose = [match for term in seen if not term.exact for match in loose_matches(term)]
+    if loose:
+        yield loose, 0.5
+
+
+def _run(
+    store: SessionStore, scope: Scope, probes: list[str], weight: float, terms: list[Term]
+) -> list[SessionHit]:
+    """Run one attempt: scores of its expressions add up, the best total becomes ``weight``."""
+    if not probes:
+        return _substring(store, scope, terms, weight)
+    hits: dict[int, SessionHit] = {}
+    for probe in probes:
+        for hit in _match(store, scope, probe):
+            known = hits.get(hit.message_id)
+            hits[hit.message_id] = replace(hit, score=hit.score + known.score) if known else hit
+    best = max((hit.score for hit in hits.values()), default=1.0)
+    return [replace(hit, score=weight * (0.5 + 0.5 * hit.score / best)) for hit in hits.values()]
+
+
+def _match(store: SessionStore, scope: Scope, match: str) -> list[SessionHit]:
+    """Run one FTS5 expression within the scope and return its best candidates."""
+    low, high = _span(store, scope, match)
+    conditions, values = scope.sql()
+    # Outside a narrow scope the limit sits inside, over the index alone: joining first would
+    # read every matching message.
+    inner = "" if scope.is_narrow else f" ORDER BY rank LIMIT {CANDIDATES}"
+    rows = store.query(
+        "SELECT m.*, s.id AS session_id, s.title, s.source, -f.rank AS score FROM"
+        " (SELECT rowid, rank FROM messages_fts WHERE messages_fts MATCH ?"  # noqa: S608
+        f" AND rowid BETWEEN ? AND ?{inner}) f"
+        " JOIN messages m ON m.id = f.rowid JOIN turns t ON t.id = m.turn"
+        f" JOIN sessions s ON s.key = t.session WHERE {conditions}"
+        f" ORDER BY f.rank LIMIT {CANDIDATES}",
+        (match, low, high, *values),
+    )
+    # bm25() of FTS5 is negative, and nearly zero for a word that half of the messages hold.
+    return [_hit(row, max(row["score"], 1e-6)) for row in rows]
+
+
+def _span(store: SessionStore, scope: Scope, match: str) -> tuple[int, int]:
+    """Return the span of message ids that is worth scoring."""
+    if scope.since or scope.until:
+        bounds = store.query(
+            "SELECT min(id), max(id) FROM messages WHERE turn BETWEEN ? AND ?",
+            (
+                to_ms(scope.since) << 20 if scope.since else 0,
+                to_ms(scope.until) << 20 if scope.until else NO_BOUND,
+            ),
+        )[0]
+        return (0, -1) if bounds[0] is None else (bounds[0], bounds[1])
+    if scope.is_narrow:
+        return 0, NO_BOUND
+    floor = store.query(
+        "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?"
+        f" ORDER BY rowid DESC LIMIT 1 OFFSET {RANKED_MOST}",
+        (match,),
+    )
+    return (floor[0][0] if floor else 0), NO_BOUND
+
+
+def _substring(
+    store: SessionStore, scope: Scope, terms: list[Term], weight: float
+) -> list[SessionHit]:
+    """Look for terms that FTS5 cannot see (an emoji, pure punctuation) in the text itself."""
+    conditions, values = scope.sql()
+    typed = [term.typed for term in terms]
+    contains = " AND ".join("instr(m.text, ?) > 0" for _ in typed)
+    rows = store.query(
+        "SELECT m.*, s.id AS session_id, s.title, s.source FROM messages m"
+        " JOIN turns t ON t.id = m.turn JOIN sessions s ON s.key = t.session"
+        f" WHERE {contains} AND {conditions} ORDER BY m.id DESC LIMIT {CANDIDATES}",  # noqa: S608
+        (*typed, *values),
+    )
+    return [_hit(row, weight) for row in rows]
+
+
+def _hit(row: sqlite3.Row, score: float) -> SessionHit:
+    return SessionHit(
+        message_id=row["id"],
+        session=row["session_id"],
+        title=row["title"],
+        source=row["source"],
+        role=ROLES[row["role"]],
+        created=from_ms(row["created"]),
+        snippet=row["text"],
+        score=score,
+    )
+
+
+def _rank(hit: SessionHit, terms: list[Term]) -> tuple[float, datetime]:
+    """Order hits: score, plus what is spelt exactly so; jobs and tool output count half."""
+    text = hit.snippet.casefold()
+    literal = sum(term.typed.casefold() in text for term in terms) / len(terms)
+    score = hit.score + literal
+    if hit.source in QUIET_SOURCES:
+        score *= 0.5
+    if hit.role == "tool":
+        score *= 0.5
+    return score, hit.created
+
+
+def snippet(text: str, terms: Iterable[Term], length: int = SNIPPET_LENGTH) -> str:
+    """Return about ``length`` characters of ``text`` around the place where most terms stand."""
+    folded = text.casefold()
+    if len(folded) != len(text):  # folding changed lengths (ß, İ): positions would be off
+        folded = text.lower() if len(text.lower()) == len(text) else text
+    places = sorted(place for term in terms for place in _places(folded, term.typed.casefold()))
+    if not places or len(text) <= length:
+        return one_line(text, length)
+    # The best window starts at a place and covers the most others.
+    start = max(places, key=lambda p: (sum(p <= q < p + length * 2 // 3 for q in places), -p))
+    start = max(0, start - length // 3)
+    cut = text[start : start + length]
+    return (
+        ("…" if start else "") + one_line(cut, length) + ("…" if start + length < len(text) else "")
+    )
+
+
+def _places(folded: str, word: str, most: int = 20) -> list[int]:
+    """Return where ``word`` stands in the text, or its beginning where it is inflected."""
+    stem = word if word in folded else word[: max(4, len(word) - 3)]
+    places, start = [], folded.find(stem)
+    while start >= 0 and len(places) < most:
+        places.append(start)
+        start = folded.find(stem, start + len(stem))
+    return places
+
+
+def around(store: SessionStore, message_id: int, reach: int = 3) -> list[Message]:
+    """Return the messages of the same session around one, itself included, in order."""
+    rows = store.query(
+        "SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn WHERE t.status != 'undone' AND"
+        " t.session = (SELECT session FROM turns WHERE id = (SELECT turn FROM messages WHERE id=?))"
+        " AND m.id BETWEEN ? AND ? ORDER BY m.id",
+        (message_id, message_id - 10 * reach, message_id + 10 * reach),
+    )
+    messages = [message_of(row) for row in rows]
+    place = next((i for i, m in enumerate(messages) if m.id == message_id), None)
+    return [] if place is None else messages[max(0, place - reach) : place + reach + 1]

@@ -1,0 +1,492 @@
+"""Owns the session archive: sessions, their turns and messages in ``state.db``.
+
+The user's words are stored before the model is asked; what the turn led to follows in one
+transaction. A turn that its process did not finish is found at the next start and closed as
+interrupted, so no history ever ends in the middle of a tool call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memory import db
+from memory.clean import one_line
+from memory.lock import locked
+from memory.migrations import FULL_TEXT, migrate
+from memory.transcript import Message, Role, Turn, TurnStatus, Usage, legal
+
+ROLES: tuple[Role, ...] = ("user", "assistant", "tool")
+TITLE_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One conversation. ``system_prompt`` is frozen when it starts, so that resuming is free."""
+
+    id: str
+    title: str
+    source: str
+    started: datetime
+    updated: datetime
+    model: str
+    cwd: str
+    parent: str | None
+    system_prompt: str
+    messages: int = 0
+
+
+class UnknownSession(LookupError):
+    """No session, or more than one, answers to what was given."""
+
+
+def to_ms(moment: datetime) -> int:
+    """Return milliseconds since 1970 for an aware ``moment``."""
+    return round(moment.timestamp() * 1000)
+
+
+def from_ms(value: int) -> datetime:
+    """Return the UTC moment of ``value`` milliseconds since 1970."""
+    return datetime.fromtimestamp(value / 1000, UTC)
+
+
+class SessionStore:
+    """The archive at ``path``. Safe for many threads (a connection each) and processes.
+
+    Every method raises :class:`memory.db.StorageError` when SQLite cannot do it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self.connection()
+
+    # -- the connection ---------------------------------------------------------------------
+
+    def connection(self) -> sqlite3.Connection:
+        """Return this thread's connection; a database that was removed meanwhile is made anew."""
+        held: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if held is not None and self._local.inode == self._inode():
+            return held
+        if held is not None:
+            held.close()
+        connection = db.connect(self.path)
+        try:
+            with locked(self.path.with_suffix(".lock")):
+                migrate(connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise db.translate(error) from error
+        self._local.connection, self._local.inode = connection, self._inode()
+        return connection
+
+    def _inode(self) -> int:
+        try:
+            return self.path.stat().st_ino
+        except FileNotFoundError:
+            return -1
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        held = getattr(self._local, "connection", None)
+        if held is not None:
+            held.close()
+            self._local.connection = None
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    def create(
+        self, *, source: str, cwd: str, model: str, system_prompt: str, now: datetime
+    ) -> Session:
+        """Start a session and return it. Its id is the local date and time and four random hex digits."""
+        session = Session(
+            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+            title="",
+            source=source,
+            started=now,
+            updated=now,
+            model=model,
+            cwd=cwd,
+            parent=None,
+            system_prompt=system_prompt,
+        )
+        self.adopt(session)
+        return session
+
+    def adopt(self, session: Session) -> None:
+        """Store ``session`` unless it is stored already."""
+        with db.transaction(self.connection()) as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO sessions"
+                "(id, title, source, started, updated, parent, cwd, model, system_prompt)"
+                " VALUES (?,?,?,?,?,?,?,?,?)",
+                (
+                    session.id,
+                    session.title,
+                    session.source,
+                    to_ms(session.started),
+                    to_ms(session.updated),
+                    session.parent,
+                    session.cwd,
+                    session.model,
+                    session.system_prompt,
+                ),
+            )
+
+    def find(self, text: str) -> Session:
+        """Return the session with this id, or the only one whose id or title begins with ``text``."""
+        rows = self._sessions("WHERE id = ?", (text,))
+        if not rows:
+            # substr, not LIKE: what a person types is no pattern.
+            rows = self._sessions(
+                "WHERE substr(id, 1, length(?1)) = ?1 OR substr(title, 1, length(?1)) = ?1"
+                " ORDER BY updated DESC LIMIT 3",
+                (text,),
+            )
+        if len(rows) == 1:
+            return rows[0]
+        if rows:
+            names = ", ".join(row.id for row in rows)
+            raise UnknownSession(
+                f"More than one session begins with {text!r} ({names} ...). "
+                "Next step: give more of the id."
+            )
+        raise UnknownSession(
+            f"There is no session {text!r}. Next step: reverie sessions list shows them all."
+        )
+
+    def latest(self, source: str = "chat") -> Session | None:
+        """Return the session last used from ``source`` that has messages, if there is one."""
+        rows = self._sessions(
+            "WHERE source = ? AND EXISTS (SELECT 1 FROM turns WHERE session = sessions.key)"
+            " ORDER BY updated DESC LIMIT 1",
+            (source,),
+        )
+        return rows[0] if rows else None
+
+    def recent(self, limit: int = 20, sources: Iterable[str] = ()) -> list[Session]:
+        """Return sessions that have messages, last used first; only of ``sources`` when given."""
+        names = list(sources)
+        only = f" AND source IN ({','.join('?' * len(names))})" if names else ""
+        return self._sessions(
+            f"WHERE EXISTS (SELECT 1 FROM turns WHERE session = sessions.key){only}"
+            " ORDER BY updated DESC LIMIT ?",
+            (*names, limit),
+        )
+
+    def _sessions(self, where: str, values: tuple[object, ...]) -> list[Session]:
+        rows = self.query(
+            "SELECT *, (SELECT count(*) FROM messages JOIN turns ON turns.id = messages.turn"
+            f" WHERE turns.session = sessions.key) AS n FROM sessions {where}",  # noqa: S608
+            values,
+        )
+        return [
+            Session(
+                id=row["id"],
+                title=row["title"],
+                source=row["source"],
+                started=from_ms(row["started"]),
+                updated=from_ms(row["updated"]),
+                model=row["model"],
+                cwd=row["cwd"],
+                parent=row["parent"],
+                system_prompt=row["system_prompt"],
+                messages=row["n"],
+            )
+            for row in rows
+        ]
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title."""
+        with db.transaction(self.connection()) as connection:
+            connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
+
+    def delete(self, session_id: str) -> int:
+        """Delete a session with all that was said in it; return how many messages went.
+
+        The file is compacted afterwards, so the space is free and the bytes are gone.
+        """
+        with db.transaction(self.connection()) as connection:
+            key = connection.execute(
+                "SELECT key FROM sessions WHERE id = ?", (session_id,)
+            ).fetchone()
+            if key is None:
+                return 0
+            gone = connection.execute(
+                "DELETE FROM messages WHERE turn IN (SELECT id FROM turns WHERE session = ?)",
+                (key[0],),
+            ).rowcount
+            connection.execute("DELETE FROM sessions WHERE key = ?", (key[0],))
+        self.compact()
+        return gone
+
+    def compact(self) -> None:
+        """Rebuild the full-text index and the file: no deleted word is left in either."""
+        connection = self.connection()
+        db.retrying(
+            lambda: connection.execute("INSERT INTO messages_fts(messages_fts) VALUES ('rebuild')")
+        )
+        db.retrying(lambda: connection.execute("VACUUM"))
+        db.retrying(lambda: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+
+    # -- turns ------------------------------------------------------------------------------
+
+    def begin(self, turn: Turn) -> None:
+        """Store a turn that starts: the user's words are safe before any model is asked."""
+        with db.transaction(self.connection()) as connection:
+            self._insert_turn(connection, turn)
+            self._insert_messages(connection, turn.id, turn.messages)
+
+    def finish(self, turn: Turn, *, hook_owed: bool = True) -> None:
+        """Store what ``turn`` led to, in one transaction; repeating it changes nothing.
+
+        A damaged full-text index is rebuilt once and the turn stored after all: the words matter
+        more than the index over them.
+        """
+        try:
+            self._finish(turn, hook_owed)
+        except db.Corrupt:
+            self.rebuild_full_text()
+            self._finish(turn, hook_owed)
+
+    def _finish(self, turn: Turn, hook_owed: bool) -> None:
+        with db.transaction(self.connection()) as connection:
+            self._insert_turn(connection, turn)
+            stored = connection.execute(
+                "SELECT count(*) FROM messages WHERE turn = ?", (turn.id,)
+            ).fetchone()[0]
+            self._insert_messages(connection, turn.id, turn.messages[stored:])
+            ended = turn.ended or turn.started
+            connection.execute(
+                "UPDATE turns SET status=?, ended=?, model=?, usage=?, error=?, pid=NULL,"
+                " hook_owed=? WHERE id=?",
+                (
+                    turn.status,
+                    to_ms(ended),
+                    turn.model,
+                    _usage_text(turn.usage),
+                    turn.error,
+                    int(hook_owed),
+                    turn.id,
+                ),
+            )
+
+    def _insert_turn(self, connection: sqlite3.Connection, turn: Turn) -> None:
+        said = one_line(turn.messages[0].text, TITLE_LENGTH) if turn.messages else ""
+        updated = connection.execute(
+            "UPDATE sessions SET updated = ?, title = CASE title WHEN '' THEN ? ELSE title END"
+            " WHERE id = ? RETURNING key",
+            (to_ms(turn.ended or turn.started), said, turn.session),
+        ).fetchone()
+        if updated is None:
+            raise UnknownSession(f"There is no session {turn.session!r} to store a turn in.")
+        connection.execute(
+            "INSERT OR IGNORE INTO turns(id, session, status, pid) VALUES (?,?,?,?)",
+            (turn.id, updated[0], turn.status, os.getpid()),
+        )
+
+    def _insert_messages(
+        self, connection: sqlite3.Connection, turn_id: int, messages: Iterable[Message]
+    ) -> None:
+        connection.executemany(
+            "INSERT INTO messages(turn, role, created, text, data) VALUES (?,?,?,?,?)",
+            [
+                (turn_id, ROLES.index(m.role), to_ms(m.created), m.text, _dump(m.extras()))
+                for m in messages
+            ],
+        )
+
+    def turns(self, session_id: str) -> list[Turn]:
+        """Return the turns of a session in order, the undone ones too."""
+        turns = self.query(
+            "SELECT turns.* FROM turns JOIN sessions ON key = session WHERE sessions.id = ?"
+            " ORDER BY turns.id",
+            (session_id,),
+        )
+        messages: dict[int, list[Message]] = {row["id"]: [] for row in turns}
+        for row in self.query(
+            "SELECT messages.* FROM messages JOIN turns ON turns.id = turn"
+            " JOIN sessions ON key = session WHERE sessions.id = ? ORDER BY messages.id",
+            (session_id,),
+        ):
+            messages[row["turn"]].append(message_of(row))
+        return [_turn_of(row, session_id, messages[row["id"]]) for row in turns]
+
+    def turn(self, turn_id: int) -> Turn | None:
+        """Return one turn with its messages."""
+        rows = self.query(
+            "SELECT turns.*, sessions.id AS session_id FROM turns JOIN sessions ON key = session"
+            " WHERE turns.id = ?",
+            (turn_id,),
+        )
+        if not rows:
+            return None
+        messages = self.query("SELECT * FROM messages WHERE turn = ? ORDER BY id", (turn_id,))
+        return _turn_of(rows[0], rows[0]["session_id"], [message_of(m) for m in messages])
+
+    def history(self, session_id: str) -> list[Message]:
+        """Return the messages of a session that the next request goes on from: legal, none undone."""
+        kept = [turn for turn in self.turns(session_id) if turn.status != "undone"]
+        return legal([message for turn in kept for message in turn.messages])
+
+    def undo_last(self, session_id: str) -> Turn | None:
+        """Mark the last turn of a session as undone and return it; search and history skip it."""
+        standing = [turn for turn in self.turns(session_id) if turn.status != "undone"]
+        if not standing:
+            return None
+        with db.transaction(self.connection()) as connection:
+            connection.execute(
+                "UPDATE turns SET status = 'undone' WHERE id = ?", (standing[-1].id,)
+            )
+        return standing[-1]
+
+    def close_interrupted(self) -> int:
+        """Close the turns whose process is gone; return how many. Their words stay."""
+        running = self.query("SELECT id, pid FROM turns WHERE status = 'running'")
+        dead = [row["id"] for row in running if row["pid"] is None or not _alive(row["pid"])]
+        if dead:
+            with db.transaction(self.connection()) as connection:
+                connection.executemany(
+                    "UPDATE turns SET status = 'interrupted', pid = NULL, hook_owed = 1"
+                    " WHERE id = ? AND status = 'running'",
+                    [(turn_id,) for turn_id in dead],
+                )
+        return len(dead)
+
+    # -- the hook's queue -------------------------------------------------------------------
+
+    def owed(self, limit: int = 100) -> list[int]:
+        """Return the ids of turns whose post-turn steps are not all done, oldest first."""
+        rows = self.query("SELECT id FROM turns WHERE hook_owed = 1 ORDER BY id LIMIT ?", (limit,))
+        return [row["id"] for row in rows]
+
+    def steps_done(self, turn_id: int) -> set[str]:
+        """Return the names of the post-turn steps that are done for a turn."""
+        rows = self.query(
+            "SELECT step FROM hook_steps WHERE turn = ? AND status = 'done'", (turn_id,)
+        )
+        return {row["step"] for row in rows}
+
+    def record_step(
+        self, turn_id: int, step: str, status: str, ms: float, detail: str, now: datetime
+    ) -> None:
+        """Note how a post-turn step of a turn went; the last word per step counts."""
+        with db.transaction(self.connection()) as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO hook_steps(turn, step, status, finished, ms, detail)"
+                " SELECT ?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM turns WHERE id = ?)",
+                (turn_id, step, status, to_ms(now), ms, detail, turn_id),
+            )
+
+    def settle(self, turn_id: int) -> None:
+        """Take a turn out of the hook's queue."""
+        with db.transaction(self.connection()) as connection:
+            connection.execute("UPDATE turns SET hook_owed = 0 WHERE id = ?", (turn_id,))
+
+    # -- upkeep -----------------------------------------------------------------------------
+
+    def usage(self, since: datetime) -> dict[str, Usage]:
+        """Return the tokens used since a moment, by the source of the session."""
+        total: dict[str, Usage] = {}
+        for row in self.query(
+            "SELECT source, usage FROM turns JOIN sessions ON key = session"
+            " WHERE turns.id >= ? AND usage != ''",
+            (to_ms(since) << 20,),
+        ):
+            total[row["source"]] = total.get(row["source"], Usage()) + _usage_of(row["usage"])
+        return total
+
+    def query(self, sql: str, values: tuple[object, ...] = ()) -> list[sqlite3.Row]:
+        """Run a reading statement and return its rows."""
+        connection = self.connection()
+        return db.retrying(lambda: connection.execute(sql, values).fetchall())
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the database; empty means healthy. Reads the whole file."""
+        problems = [str(row[0]) for row in self.query("PRAGMA quick_check(5)")]
+        if problems == ["ok"]:
+            problems = []
+        connection = self.connection()
+        try:
+            db.retrying(
+                lambda: connection.execute(
+                    "INSERT INTO messages_fts(messages_fts, rank) VALUES ('integrity-check', 1)"
+                )
+            )
+        except db.StorageError as error:
+            problems.append(f"full-text index: {error}")
+        return problems
+
+    def rebuild_full_text(self) -> None:
+        """Drop the full-text index and build it from the messages; a test write proves it."""
+        with db.transaction(self.connection()) as connection:
+            for name in ("insert", "delete", "update"):
+                connection.execute(f"DROP TRIGGER IF EXISTS messages_fts_{name}")
+            connection.execute("PRAGMA writable_schema=ON")
+            connection.execute("DELETE FROM sqlite_master WHERE name GLOB 'messages_fts*'")
+            connection.execute("PRAGMA writable_schema=OFF")
+            connection.execute("DROP VIEW IF EXISTS messages_indexed")
+        self.close()  # a new connection reads the schema as it now is
+        with db.transaction(self.connection()) as connection:
+            for statement in FULL_TEXT:
+                connection.execute(statement)
+            connection.execute("INSERT INTO messages_fts(messages_fts) VALUES ('rebuild')")
+        self.compact()  # reclaims the pages of the index that was dropped from the schema
+
+
+def message_of(row: sqlite3.Row) -> Message:
+    """Return the message that a row of ``messages`` holds."""
+    extras = json.loads(row["data"]) if row["data"] else {}
+    return Message.restore(
+        ROLES[row["role"]], row["text"], from_ms(row["created"]), extras, row["id"]
+    )
+
+
+def _turn_of(row: sqlite3.Row, session_id: str, messages: list[Message]) -> Turn:
+    status: TurnStatus = row["status"]
+    return Turn(
+        id=row["id"],
+        session=session_id,
+        started=from_ms(row["id"] >> 20),
+        ended=from_ms(row["ended"]) if row["ended"] is not None else None,
+        messages=tuple(messages),
+        status=status,
+        model=row["model"],
+        usage=_usage_of(row["usage"]),
+        error=row["error"],
+    )
+
+
+def _dump(extras: dict[str, object]) -> str | None:
+    return json.dumps(extras, ensure_ascii=False, separators=(",", ":")) if extras else None
+
+
+def _usage_text(usage: Usage) -> str:
+    values = (usage.input, usage.output, usage.cached, usage.reasoning, usage.calls)
+    return ",".join(map(str, values)) if any(values) else ""
+
+
+def _usage_of(text: str) -> Usage:
+    if not text:
+        return Usage()
+    values = [int(part) for part in text.split(",")]
+    return Usage(
+        input=values[0], output=values[1], cached=values[2], reasoning=values[3], calls=values[4]
+    )
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

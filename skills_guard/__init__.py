@@ -1,0 +1,1 @@
+"""May this text become a skill, or enter the prompt? Imports nothing of ours."""
