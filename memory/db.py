@@ -53,11 +53,15 @@ def connect(path: Path) -> sqlite3.Connection:
             "secure_delete=ON",
             "cache_size=-8000",
         ):
-            retrying(lambda p=pragma: connection.execute(f"PRAGMA {p}").fetchall())
+            _pragma(connection, pragma)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _pragma(connection: sqlite3.Connection, setting: str) -> None:
+    retrying(lambda: connection.execute(f"PRAGMA {setting}").fetchall())
 
 
 def retrying(action: Callable[[], T], patience_s: float = WRITE_PATIENCE_S) -> T:

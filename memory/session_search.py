@@ -22,6 +22,11 @@ costs tens of milliseconds. The newest so many are scored instead."""
 CANDIDATES = 60
 NO_BOUND = 2**63 - 1
 SNIPPET_LENGTH = 240
+NO_ECHO = (
+    "NOT (m.role = 2 AND coalesce(json_extract(m.data, '$.tool_name'), '')"
+    " IN ('session_search', 'memory_search', 'memory'))"
+)
+"""What a search brought up before is no new evidence: it would echo for ever."""
 QUIET_SOURCES = ("job", "delegate")
 """Sessions that nobody typed in; five hundred of them must not bury three chats."""
 
@@ -68,8 +73,8 @@ class Scope:
         return bool(self.since or self.until or self.sources)
 
     def sql(self) -> tuple[str, list[object]]:
-        """Return the conditions as SQL over ``turns t`` and ``sessions s``, with their values."""
-        parts = ["t.status != 'undone'", "t.id != ?"]
+        """Return the conditions as SQL over ``messages m``, ``turns t``, ``sessions s``, with their values."""
+        parts = ["t.status != 'undone'", "t.id != ?", NO_ECHO]
         bounds: list[object] = [self.without_turn]
         # A turn's id begins with its time, so the primary key serves as the index over time.
         if self.since is not None:
@@ -147,7 +152,7 @@ def _match(store: SessionStore, scope: Scope, match: str) -> list[SessionHit]:
     inner = "" if scope.is_narrow else f" ORDER BY rank LIMIT {CANDIDATES}"
     rows = store.query(
         "SELECT m.*, s.id AS session_id, s.title, s.source, -f.rank AS score FROM"
-        " (SELECT rowid, rank FROM messages_fts WHERE messages_fts MATCH ?"  # noqa: S608
+        " (SELECT rowid, rank FROM messages_fts WHERE messages_fts MATCH ?"
         f" AND rowid BETWEEN ? AND ?{inner}) f"
         " JOIN messages m ON m.id = f.rowid JOIN turns t ON t.id = m.turn"
         f" JOIN sessions s ON s.key = t.session WHERE {conditions}"
@@ -189,7 +194,7 @@ def _substring(
     rows = store.query(
         "SELECT m.*, s.id AS session_id, s.title, s.source FROM messages m"
         " JOIN turns t ON t.id = m.turn JOIN sessions s ON s.key = t.session"
-        f" WHERE {contains} AND {conditions} ORDER BY m.id DESC LIMIT {CANDIDATES}",  # noqa: S608
+        f" WHERE {contains} AND {conditions} ORDER BY m.id DESC LIMIT {CANDIDATES}",
         (*typed, *values),
     )
     return [_hit(row, weight) for row in rows]
@@ -215,8 +220,7 @@ def _rank(hit: SessionHit, terms: list[Term]) -> tuple[float, datetime]:
     score = hit.score + literal
     if hit.source in QUIET_SOURCES:
         score *= 0.5
-    if hit.role == "tool":
-        score *= 0.5
+    score *= {"user": 1.0, "assistant": 0.9, "tool": 0.5}[hit.role]
     return score, hit.created
 
 
@@ -240,7 +244,8 @@ def snippet(text: str, terms: Iterable[Term], length: int = SNIPPET_LENGTH) -> s
 def _places(folded: str, word: str, most: int = 20) -> list[int]:
     """Return where ``word`` stands in the text, or its beginning where it is inflected."""
     stem = word if word in folded else word[: max(4, len(word) - 3)]
-    places, start = [], folded.find(stem)
+    places: list[int] = []
+    start = folded.find(stem)
     while start >= 0 and len(places) < most:
         places.append(start)
         start = folded.find(stem, start + len(stem))

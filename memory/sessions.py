@@ -42,6 +42,23 @@ class Session:
     system_prompt: str
     messages: int = 0
 
+    @classmethod
+    def begin(
+        cls, *, source: str, cwd: str, model: str, system_prompt: str, now: datetime
+    ) -> Session:
+        """Return a new session; its id is local date, time and four random hex digits."""
+        return cls(
+            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+            title="",
+            source=source,
+            started=now,
+            updated=now,
+            model=model,
+            cwd=cwd,
+            parent=None,
+            system_prompt=system_prompt,
+        )
+
 
 class UnknownSession(LookupError):
     """No session, or more than one, answers to what was given."""
@@ -101,24 +118,6 @@ class SessionStore:
             self._local.connection = None
 
     # -- sessions ---------------------------------------------------------------------------
-
-    def create(
-        self, *, source: str, cwd: str, model: str, system_prompt: str, now: datetime
-    ) -> Session:
-        """Start a session and return it. Its id is the local date and time and four random hex digits."""
-        session = Session(
-            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
-            title="",
-            source=source,
-            started=now,
-            updated=now,
-            model=model,
-            cwd=cwd,
-            parent=None,
-            system_prompt=system_prompt,
-        )
-        self.adopt(session)
-        return session
 
     def adopt(self, session: Session) -> None:
         """Store ``session`` unless it is stored already."""
@@ -184,7 +183,7 @@ class SessionStore:
     def _sessions(self, where: str, values: tuple[object, ...]) -> list[Session]:
         rows = self.query(
             "SELECT *, (SELECT count(*) FROM messages JOIN turns ON turns.id = messages.turn"
-            f" WHERE turns.session = sessions.key) AS n FROM sessions {where}",  # noqa: S608
+            f" WHERE turns.session = sessions.key) AS n FROM sessions {where}",
             values,
         )
         return [
@@ -202,6 +201,16 @@ class SessionStore:
             )
             for row in rows
         ]
+
+    def state(self, session_id: str) -> str:
+        """Return what a session is working on, as ``set_state`` stored it; '' when it is unknown."""
+        rows = self.query("SELECT state FROM sessions WHERE id = ?", (session_id,))
+        return rows[0]["state"] if rows else ""
+
+    def set_state(self, session_id: str, state: str) -> None:
+        """Store what a session is working on."""
+        with db.transaction(self.connection()) as connection:
+            connection.execute("UPDATE sessions SET state = ? WHERE id = ?", (state, session_id))
 
     def rename(self, session_id: str, title: str) -> None:
         """Give a session another title."""
@@ -332,7 +341,7 @@ class SessionStore:
         return _turn_of(rows[0], rows[0]["session_id"], [message_of(m) for m in messages])
 
     def history(self, session_id: str) -> list[Message]:
-        """Return the messages of a session that the next request goes on from: legal, none undone."""
+        """Return what the next request of a session goes on from: legal, nothing undone."""
         kept = [turn for turn in self.turns(session_id) if turn.status != "undone"]
         return legal([message for turn in kept for message in turn.messages])
 

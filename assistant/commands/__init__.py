@@ -1,0 +1,1 @@
+"""The commands beside the chat, one module each; imported by ``assistant.cli`` when they run."""

@@ -1,0 +1,363 @@
+"""Owns the OpenAI chat completions wire: OpenAI and every server that imitates it.
+
+Facts of the wire and its imitations: see "Provider protocol quirks" in docs/providers.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from assistant.errors import Fault, ProviderError
+from assistant.providers import faults
+from assistant.providers.base import (
+    CallCollector,
+    Delta,
+    Reply,
+    Request,
+    StopReason,
+    ThinkFilter,
+    leaked_call,
+    prepared,
+)
+from memory.clean import clean
+from memory.transcript import Message, ToolCall, Usage
+
+if TYPE_CHECKING:
+    import openai
+
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
+
+
+class OpenAIChat:
+    """A model behind ``/chat/completions``. ``base_url`` None means OpenAI itself."""
+
+    def __init__(self, model: str, *, api_key: str, base_url: str | None, timeout_s: float) -> None:
+        self.name = f"openai:{model}"
+        self._model = model
+        self._api_key = api_key
+        self._base_url = base_url
+        self._timeout_s = timeout_s
+        self._client: openai.OpenAI | None = None
+        # What this model was found not to take; learned from its own refusals, once each.
+        self._limit_field = "max_tokens" if base_url else "max_completion_tokens"
+        self._dropped: set[str] = set()
+        self._extra: dict[str, Any] = {}
+
+    def stream(self, request: Request) -> Iterator[Delta | Reply]:
+        """See :class:`assistant.providers.base.Provider`."""
+        while True:
+            try:
+                yield from self._once(request)
+                return
+            except ProviderError as error:
+                if error.fault is not Fault.PARAMETER or not self._adapt(str(error)):
+                    raise
+
+    def _once(self, request: Request) -> Iterator[Delta | Reply]:
+        client = self._connect()
+        import openai
+
+        try:
+            stream = client.chat.completions.create(**self._body(request))
+        except openai.OpenAIError as error:
+            raise _fault_of(error) from error
+        try:
+            kind = stream.response.headers.get("content-type", "")
+            if "event-stream" not in kind and ("json" in kind or "html" in kind):
+                yield from self._unstreamed(
+                    stream.response.read().decode("utf-8", "replace"), request
+                )
+            else:
+                yield from self._read(stream, request)
+        except openai.OpenAIError as error:
+            raise _fault_of(error) from error
+        except (ValueError, OSError) as error:  # a body that is no JSON, a connection that broke
+            raise faults.fault_error(Fault.CUT, f"the stream broke ({error})") from error
+        finally:
+            stream.close()
+
+    def _connect(self) -> openai.OpenAI:
+        if self._client is None:
+            with _without_aiohttp():
+                import openai
+            from assistant.providers import http
+
+            self._client = openai.OpenAI(
+                api_key=self._api_key,
+                base_url=self._base_url,
+                max_retries=0,  # retries are the loop's: it tells the user and keeps the budget
+                http_client=http.client(self._timeout_s),
+            )
+        return self._client
+
+    # -- request ----------------------------------------------------------------------------
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": self._messages(request),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            self._limit_field: request.max_output_tokens,
+            **self._extra,
+        }
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": tool.parameters,
+                    },
+                }
+                for tool in request.tools
+            ]
+        return {key: value for key, value in body.items() if key not in self._dropped}
+
+    def _messages(self, request: Request) -> list[dict[str, Any]]:
+        system = [{"role": "system", "content": request.system}] if request.system.strip() else []
+        return system + [self._message(message) for message in prepared(request, self.name)]
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        if message.role == "tool":
+            return {
+                "role": "tool",
+                "tool_call_id": message.call_id,
+                "content": message.text or "(no output)",
+            }
+        wire: dict[str, Any] = {"role": message.role, "content": message.text or None}
+        if message.tool_calls:
+            wire["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in message.tool_calls
+            ]
+            for block in message.thinking:  # some models insist on it, others never send any
+                wire[block["field"]] = block["text"]
+        return wire
+
+    def _adapt(self, refusal: str) -> bool:
+        """Change what a refusal names; False when there is nothing (more) to change."""
+        if "reasoning_effort" in refusal and "reasoning_effort" not in self._extra:
+            self._extra["reasoning_effort"] = "none"
+            return True
+        if "max_completion_tokens" in refusal and self._limit_field == "max_tokens":
+            self._limit_field = "max_completion_tokens"
+            return True
+        for name in ("temperature", "stream_options", "max_completion_tokens", "max_tokens"):
+            if re.search(rf"\b{name}\b", refusal) and name not in self._dropped:
+                if name == "max_completion_tokens" and self._limit_field == name:
+                    self._limit_field = "max_tokens"
+                else:
+                    self._dropped.add(name)
+                return True
+        return False
+
+    # -- response ---------------------------------------------------------------------------
+
+    def _read(self, stream: Any, request: Request) -> Iterator[Delta | Reply]:
+        state = _Reading(request, self._base_url or "")
+        for chunk in stream:
+            yield from state.take(chunk.to_dict() if hasattr(chunk, "to_dict") else chunk)
+        yield from state.finish(complete=bool(getattr(stream.response.stream, "done", False)))
+
+    def _unstreamed(self, body: str, request: Request) -> Iterator[Delta | Reply]:
+        """A server that ignores ``stream`` answers in one piece, or with an error page."""
+        import json
+
+        try:
+            data = json.loads(body)
+        except ValueError:
+            raise faults.classify(502, {}, body) from None
+        if not isinstance(data, Mapping) or data.get("error") or not data.get("choices"):
+            raise faults.classify(None, {}, data)
+        choice = data["choices"][0]
+        state = _Reading(request, self._base_url or "")
+        message = dict(choice.get("message") or {})
+        yield from state.take(
+            {
+                "choices": [{"delta": message, "finish_reason": choice.get("finish_reason")}],
+                "usage": data.get("usage"),
+            }
+        )
+        yield from state.finish(complete=True)
+
+
+class _Reading:
+    """What has arrived of one answer."""
+
+    def __init__(self, request: Request, seed: str) -> None:
+        self._names = [tool.name for tool in request.tools]
+        digest = hashlib.sha256(f"{seed}{len(request.messages)}".encode())
+        self._calls = CallCollector(digest.hexdigest())
+        self._think = ThinkFilter()
+        self._text = ""
+        self._held = ""  # looks like a leaked tool call so far; not shown until it is certain
+        self._holding = True
+        self._reasoning: dict[str, str] = {}
+        self._finish = ""
+        self._usage = Usage(calls=1)
+
+    def take(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
+        """Read one chunk and yield what can be shown of it."""
+        if chunk.get("error"):
+            raise faults.classify(None, {}, chunk)
+        if usage := chunk.get("usage"):
+            self._usage = _usage_of(usage)
+        for choice in (chunk.get("choices") or [])[:1]:
+            delta = choice.get("delta") or choice.get("message") or {}
+            for piece in self._text_pieces(delta):
+                yield from piece
+            for position, call in enumerate(delta.get("tool_calls") or []):
+                function = call.get("function") or {}
+                index = call.get("index")
+                self._calls.add(
+                    index=index if index is not None or len(delta["tool_calls"]) == 1 else position,
+                    id=call.get("id"),
+                    name=function.get("name"),
+                    arguments=_arguments_text(function.get("arguments")),
+                )
+            reason = choice.get("finish_reason") or ""
+            if reason == "error":
+                raise faults.classify(None, {}, choice.get("error") or chunk)
+            self._finish = reason or self._finish
+
+    def _text_pieces(self, delta: Mapping[str, Any]) -> Iterator[Iterator[Delta]]:
+        for name in _REASONING_FIELDS:
+            value = delta.get(name)
+            if isinstance(value, str) and value:
+                self._reasoning[name] = self._reasoning.get(name, "") + value
+                yield iter([Delta(text=clean(value), thinking=True)])
+                break
+        content = delta.get("content") or delta.get("refusal")
+        if isinstance(content, list):  # some servers send parts, as in requests
+            content = "".join(str(part.get("text", "")) for part in content)
+        if content:
+            yield self._show(self._think.feed(clean(content)))
+
+    def _show(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
+        for delta in deltas:
+            if delta.thinking:
+                yield delta
+                continue
+            self._text += delta.text
+            if self._holding:
+                self._held += delta.text
+                if _may_be_call(self._held):
+                    continue
+                self._holding = False
+                delta = Delta(text=self._held)
+            yield delta
+
+    def finish(self, *, complete: bool) -> Iterator[Delta | Reply]:
+        """Yield what was held back and the reply. Raises when the answer is none."""
+        yield from self._show(self._think.flush())
+        calls = self._calls.finish()
+        leaked = None if calls else leaked_call(self._text, self._names)
+        if leaked:
+            calls = (ToolCall(id="call_leaked0", name=leaked[0], arguments=leaked[1]),)
+            self._text = ""
+        elif self._holding and self._held:
+            yield Delta(text=self._held)
+        if not self._finish and not complete:
+            raise faults.fault_error(Fault.CUT, "the stream ended before the answer did")
+        if self._finish == "content_filter" and not self._text:
+            raise faults.fault_error(Fault.FILTERED, "the provider gave no text")
+        if not self._text.strip() and not calls:
+            what = (
+                "only reasoning arrived" if self._reasoning else "no text and no tool call arrived"
+            )
+            raise faults.fault_error(Fault.EMPTY, what)
+        if self._finish == "length":
+            calls = ()  # half a call must not run
+        yield Reply(
+            text=self._text,
+            tool_calls=calls,
+            thinking=tuple({"field": name, "text": text} for name, text in self._reasoning.items()),
+            stop=self._stop(calls),
+            usage=self._usage,
+        )
+
+    def _stop(self, calls: tuple[ToolCall, ...]) -> StopReason:
+        # Servers say 'stop', '' or nothing beside tool calls: what arrived decides.
+        if calls:
+            return "tool_calls"
+        if self._finish == "length":
+            return "length"
+        return "filtered" if self._finish == "content_filter" else "end"
+
+
+def _may_be_call(text: str) -> bool:
+    head = text.lstrip()
+    marks = ("<tool_call>", "<|tool_call_start|>", "[TOOL_CALLS]")
+    if any(mark.startswith(head[: len(mark)]) for mark in marks):
+        return True
+    return bool(re.match(r"\w{0,64}(?:$|\[(?:$|A$|AR$|ARG$|ARGS$|ARGS\]))", head))
+
+
+def _arguments_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(value, ensure_ascii=False)  # an object where the format has a string
+
+
+def _usage_of(usage: Mapping[str, Any]) -> Usage:
+    prompt = usage.get("prompt_tokens_details") or {}
+    completion = usage.get("completion_tokens_details") or {}
+    return Usage(
+        input=int(usage.get("prompt_tokens") or 0),
+        output=int(usage.get("completion_tokens") or 0),
+        cached=int(prompt.get("cached_tokens") or 0),
+        reasoning=int(completion.get("reasoning_tokens") or 0),
+        calls=1,
+    )
+
+
+def _fault_of(error: Any) -> ProviderError:
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return faults.fault_error(Fault.TIMEOUT, "no answer within timeout_s")
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__ or error
+        if "incomplete" in str(cause) or "RemoteProtocol" in type(cause).__name__:
+            return faults.fault_error(Fault.CUT, "the connection closed in the middle")
+        return faults.fault_error(Fault.CONNECTION, f"{cause}")
+    if isinstance(error, openai.APIStatusError):
+        body = error.body if error.body is not None else error.response.text
+        return faults.classify(error.status_code, error.response.headers, body)
+    if isinstance(error, openai.APIError):
+        return faults.classify(None, {}, error.body or error.message)
+    return faults.fault_error(Fault.OTHER, str(error))
+
+
+@contextmanager
+def _without_aiohttp() -> Iterator[None]:
+    """Import the SDK as if aiohttp were not installed.
+
+    It probes for aiohttp to offer a transport that we never use; where chromadb has brought
+    aiohttp along, that probe costs 0.15 s of CPU and 9 MB (measured, benchmarks/startup.py).
+    """
+    if "aiohttp" in sys.modules:
+        yield
+        return
+    sys.modules["aiohttp"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["aiohttp"]
