@@ -22,6 +22,9 @@ Action = Literal["add", "replace", "remove"]
 _BULLET = re.compile(r"[-*+](?:[ \t]+|$)")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MINUS = re.compile(r"(?<!\S)-(?=\d)")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+"""A line with its end. Not ``splitlines``: that also cuts at form feeds and Unicode separators."""
 _BLOCK = re.compile(r" {0,3}(?:[#>|<]|`{3}|~{3}|\d{1,9}[.)][ \t])")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
@@ -160,11 +163,10 @@ def same_key(text: str) -> str:
     Symbols stay: ``C`` and ``C++`` are two things, and so are ``5`` and ``-5``.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = _MINUS.sub("\0", folded)  # the sign of a number is no punctuation
     return "".join(
-        c
-        for c in folded
-        if not c.isspace() and (c in "-+" or unicodedata.category(c)[0] not in "PZ")
-    ).strip("-")
+        c for c in folded if c in "\0+" or not (c.isspace() or unicodedata.category(c)[0] in "PZ")
+    )
 
 
 def _parse(raw: str) -> list[MemoryEntry]:
@@ -179,7 +181,7 @@ def _parse(raw: str) -> list[MemoryEntry]:
             entries.append(MemoryEntry(text=_entry_text(raw[start:end]), start=start, end=end))
 
     offset = 1 if raw.startswith("\ufeff") else 0
-    for line in raw[offset:].splitlines(keepends=True):
+    for line in _LINE.findall(raw[offset:]):
         at, offset = offset, offset + len(line)
         body = line.rstrip("\r\n")
         if any(low <= at < high for low, high in hidden) and not (start >= 0 and body[:1] in " \t"):
@@ -210,7 +212,7 @@ def _parse(raw: str) -> list[MemoryEntry]:
 
 
 def _entry_text(span: str) -> str:
-    lines = span.splitlines()
+    lines = [line.rstrip("\r\n") for line in _LINE.findall(span)]
     first = _BULLET.sub("", lines[0], count=1)
     rest = [line[2:] if line.startswith("  ") else line.lstrip("\t") for line in lines[1:]]
     return "\n".join([first, *rest]).strip()

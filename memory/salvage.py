@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,26 +49,55 @@ def rescue(path: Path, now: datetime) -> Rescue:
     store = SessionStore(path)
     saved = dict.fromkeys(TABLES, 0)
     try:
-        old = sqlite3.connect(f"file:{aside}?mode=ro", uri=True)
-    except sqlite3.DatabaseError:
-        return Rescue(aside=aside, saved=saved)
-    try:
-        with db.transaction(store.connection()) as new:
-            new.execute("PRAGMA defer_foreign_keys = ON")
-            for table in TABLES:
-                saved[table] = _copy(old, new, table)
-            # A turn whose session was lost still holds words: give it a session to be found in.
-            new.execute(
-                "INSERT OR IGNORE INTO sessions(key, id, title, started, updated)"
-                " SELECT DISTINCT session, 'rescued-' || session, '(rescued)', id >> 20, id >> 20"
-                " FROM turns WHERE session NOT IN (SELECT key FROM sessions)"
-            )
-            new.execute("DELETE FROM messages WHERE turn NOT IN (SELECT id FROM turns)")
-            new.execute("DELETE FROM hook_steps WHERE turn NOT IN (SELECT id FROM turns)")
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            old = sqlite3.connect(_padded(aside, Path(folder) / "copy.db"))
+            try:
+                with db.transaction(store.connection()) as new:
+                    new.execute("PRAGMA defer_foreign_keys = ON")
+                    for table in TABLES:
+                        saved[table] = _copy(old, new, table)
+                    _adopt_orphans(new)
+            finally:
+                old.close()
     finally:
-        old.close()
         store.close()
     return Rescue(aside=aside, saved=saved)
+
+
+def _padded(aside: Path, copy: Path) -> Path:
+    """Return a copy of the damaged database, filled up with zeros to the length that its header
+    promises: SQLite refuses a shorter file as a whole, but reads around empty pages."""
+    for suffix in ("", "-wal"):
+        source = aside.with_name(aside.name + suffix)
+        if source.exists():
+            shutil.copyfile(source, copy.with_name(copy.name + suffix))
+    header = copy.read_bytes()[:100]
+    if header.startswith(b"SQLite format 3\0"):
+        page = int.from_bytes(header[16:18]) or 1
+        promised = (65536 if page == 1 else page) * int.from_bytes(header[28:32])
+        if copy.stat().st_size < promised:
+            os.truncate(copy, promised)
+    return copy
+
+
+def _adopt_orphans(new: sqlite3.Connection) -> None:
+    """Give rescued words whose turn or session was lost one to be found in."""
+    new.execute(
+        "INSERT OR IGNORE INTO sessions(key, id, title, started, updated)"
+        " SELECT DISTINCT session, 'rescued-' || session, '(rescued)', id >> 20, id >> 20"
+        " FROM turns WHERE session NOT IN (SELECT key FROM sessions)"
+    )
+    lost = "SELECT DISTINCT turn FROM messages WHERE turn NOT IN (SELECT id FROM turns)"
+    if new.execute(lost).fetchone():
+        new.execute(
+            "INSERT OR IGNORE INTO sessions(id, title, started, updated)"
+            f" SELECT 'rescued', '(rescued)', min(turn) >> 20, max(turn) >> 20 FROM ({lost})"
+        )
+        new.execute(
+            "INSERT INTO turns(id, session, status)"
+            f" SELECT turn, (SELECT key FROM sessions WHERE id = 'rescued'), 'done' FROM ({lost})"
+        )
+    new.execute("DELETE FROM hook_steps WHERE turn NOT IN (SELECT id FROM turns)")
 
 
 def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
@@ -92,17 +124,31 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
 def _readable(
     old: sqlite3.Connection, table: str, names: list[str]
 ) -> Iterator[tuple[object, ...]]:
-    """Yield rows from both ends towards the damage, since a scan stops at the first bad page."""
+    """Yield the rows that can be read: from both ends, then by leaps over the damage between."""
+    select = f"SELECT {', '.join(names)} FROM {table}"
     key = _KEYS.get(table)
-    order = f"ORDER BY {key}" if key else ""
-    seen: set[object] = set()
-    for direction in ("", "DESC") if key else ("",):
-        try:
-            for row in old.execute(f"SELECT {', '.join(names)} FROM {table} {order} {direction}"):
-                mark = row[names.index(key)] if key else row
-                if mark in seen:
-                    return
-                seen.add(mark)
-                yield row
-        except sqlite3.DatabaseError:
-            continue
+    if key is None:
+        yield from _until_damage(old, select, ())
+        return
+    place = names.index(key)
+    last = 0
+    for row in _until_damage(old, f"{select} ORDER BY {key}", ()):
+        last = max(last, int(str(row[place])))
+        yield row
+    step, misses = 1, 0
+    while misses < 64 and last < 2**62:
+        found = False
+        for row in _until_damage(old, f"{select} WHERE {key} > ? ORDER BY {key}", (last + step,)):
+            found = True
+            last = max(last, int(str(row[place])))
+            yield row
+        step, misses = (1, 0) if found else (step * 2, misses + 1)
+
+
+def _until_damage(
+    old: sqlite3.Connection, sql: str, values: tuple[object, ...]
+) -> Iterator[tuple[object, ...]]:
+    try:
+        yield from old.execute(sql, values)
+    except sqlite3.DatabaseError:
+        return

@@ -66,11 +66,13 @@ class Scope:
     until: datetime | None = None
     sources: tuple[str, ...] = ()
     without_turn: int = 0
+    typed_only: bool = False
+    """Leave out the sessions that nobody typed in."""
 
     @property
     def is_narrow(self) -> bool:
         """Whether it leaves out more than one turn."""
-        return bool(self.since or self.until or self.sources)
+        return bool(self.since or self.until or self.sources or self.typed_only)
 
     def sql(self) -> tuple[str, list[object]]:
         """Return the conditions as SQL over ``messages m``, ``turns t``, ``sessions s``, with their values."""
@@ -86,6 +88,9 @@ class Scope:
         if self.sources:
             parts.append(f"s.source IN ({','.join('?' * len(self.sources))})")
             bounds.extend(self.sources)
+        if self.typed_only:
+            parts.append(f"s.source NOT IN ({','.join('?' * len(QUIET_SOURCES))})")
+            bounds.extend(QUIET_SOURCES)
         return " AND ".join(parts), bounds
 
 
@@ -136,11 +141,21 @@ def _run(
         return _substring(store, scope, terms, weight)
     hits: dict[int, SessionHit] = {}
     for probe in probes:
-        for hit in _match(store, scope, probe):
+        for hit in _loud_first(store, scope, probe):
             known = hits.get(hit.message_id)
             hits[hit.message_id] = replace(hit, score=hit.score + known.score) if known else hit
     best = max((hit.score for hit in hits.values()), default=1.0)
     return [replace(hit, score=weight * (0.5 + 0.5 * hit.score / best)) for hit in hits.values()]
+
+
+def _loud_first(store: SessionStore, scope: Scope, match: str) -> list[SessionHit]:
+    """Run one expression; where jobs fill the candidates, look among the typed sessions as well."""
+    hits = _match(store, scope, match)
+    crowded = len(hits) == CANDIDATES and any(hit.source in QUIET_SOURCES for hit in hits)
+    if not crowded or scope.sources:
+        return hits
+    loud = _match(store, replace(scope, typed_only=True), match)
+    return list({hit.message_id: hit for hit in (*hits, *loud)}.values())
 
 
 def _match(store: SessionStore, scope: Scope, match: str) -> list[SessionHit]:

@@ -12,7 +12,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -249,21 +249,32 @@ class SessionStore:
 
     def begin(self, turn: Turn) -> None:
         """Store a turn that starts: the user's words are safe before any model is asked."""
-        with db.transaction(self.connection()) as connection:
-            self._insert_turn(connection, turn)
-            self._insert_messages(connection, turn.id, turn.messages)
 
-    def finish(self, turn: Turn, *, hook_owed: bool = True) -> None:
-        """Store what ``turn`` led to, in one transaction; repeating it changes nothing.
+        def store() -> None:
+            with db.transaction(self.connection()) as connection:
+                self._insert_turn(connection, turn)
+                self._insert_messages(connection, turn.id, turn.messages)
 
-        A damaged full-text index is rebuilt once and the turn stored after all: the words matter
-        more than the index over them.
+        self._mending_the_index(store)
+
+    def _mending_the_index(self, store: Callable[[], None]) -> None:
+        """Store; where only the full-text index is damaged, rebuild it and store after all.
+
+        The words matter more than the index over them.
         """
         try:
-            self._finish(turn, hook_owed)
-        except db.Corrupt:
+            store()
+        except db.DiskFull:
+            raise
+        except db.StorageError:
+            if not self._index_problems():
+                raise
             self.rebuild_full_text()
-            self._finish(turn, hook_owed)
+            store()
+
+    def finish(self, turn: Turn, *, hook_owed: bool = True) -> None:
+        """Store what ``turn`` led to, in one transaction; repeating it changes nothing."""
+        self._mending_the_index(lambda: self._finish(turn, hook_owed))
 
     def _finish(self, turn: Turn, hook_owed: bool) -> None:
         with db.transaction(self.connection()) as connection:
@@ -422,16 +433,16 @@ class SessionStore:
         problems = [str(row[0]) for row in self.query("PRAGMA quick_check(5)")]
         if problems == ["ok"]:
             problems = []
+        return problems + self._index_problems()
+
+    def _index_problems(self) -> list[str]:
         connection = self.connection()
+        check = "INSERT INTO messages_fts(messages_fts, rank) VALUES ('integrity-check', 1)"
         try:
-            db.retrying(
-                lambda: connection.execute(
-                    "INSERT INTO messages_fts(messages_fts, rank) VALUES ('integrity-check', 1)"
-                )
-            )
+            db.retrying(lambda: connection.execute(check))
         except db.StorageError as error:
-            problems.append(f"full-text index: {error}")
-        return problems
+            return [f"full-text index: {error}"]
+        return []
 
     def rebuild_full_text(self) -> None:
         """Drop the full-text index and build it from the messages; a test write proves it."""
