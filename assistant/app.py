@@ -276,9 +276,9 @@ class Conversation:
         for notice in (*self._notices, *notices):
             yield Notice(text=notice)
         self._notices.clear()
-        turn = Turn(
-            id=new_turn_id(started), session=self.session.id, started=started, messages=(message,)
-        )
+        # Ids order the turns of a session, also when the clock stands still or is set back.
+        turn_id = max(new_turn_id(started), self.turns[-1].id + 1 if self.turns else 0)
+        turn = Turn(id=turn_id, session=self.session.id, started=started, messages=(message,))
         yield from self._save(turn, ended=False)
         setup = Setup(
             provider=app.provider,
@@ -383,8 +383,9 @@ class Conversation:
                 yield Notice(text="The database was gone; this conversation was stored again.")
             if self._unsaved:
                 self._unsaved = False
-                for earlier in self.turns[:-1]:
-                    store.finish(earlier)
+                for earlier in self.turns:
+                    if earlier.id != turn.id:
+                        store.finish(earlier)
                 yield Notice(text="The home can be written again; this conversation is saved.")
         except (StorageError, OSError) as error:
             log.exception("a turn could not be stored")

@@ -23,7 +23,7 @@ from assistant.events import (
     ToolStarted,
     TurnEnded,
 )
-from assistant.providers.base import Provider, Reply, Request
+from assistant.providers.base import Provider, Reply, Request, clean_part
 from assistant.recovery import Budget
 from assistant.tools.registry import Approve, CallContext, Cancel, Outcome, Registry, summary
 from memory.transcript import Message, ToolCall, Turn, TurnStatus, Usage, unanswered
@@ -199,7 +199,7 @@ def _stream(setup: Setup, progress: _Progress, nudged: bool) -> Generator[Event,
     seam = _Seam(progress.shown)
     stream = setup.provider.stream(request)
     try:
-        for part in stream:
+        for part in map(clean_part, stream):
             if isinstance(part, Reply):
                 progress.usage += part.usage
                 yield from _show(progress, seam.rest())

@@ -75,7 +75,7 @@ class Scope:
         return bool(self.since or self.until or self.sources or self.typed_only)
 
     def sql(self) -> tuple[str, list[object]]:
-        """Return the conditions as SQL over ``messages m``, ``turns t``, ``sessions s``, with their values."""
+        """Return the conditions over ``messages m``, ``turns t``, ``sessions s``, and their values."""
         parts = ["t.status != 'undone'", "t.id != ?", NO_ECHO]
         bounds: list[object] = [self.without_turn]
         # A turn's id begins with its time, so the primary key serves as the index over time.

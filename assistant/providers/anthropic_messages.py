@@ -20,7 +20,6 @@ from assistant.providers.base import (
     StopReason,
     prepared,
 )
-from memory.clean import clean
 from memory.transcript import Message, Usage
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ def _read(stream: Any) -> Iterator[Delta | Reply]:
     usage: dict[str, int] = {}
     stop, ended = "", False
     for event in stream:
-        data: dict[str, Any] = event.to_dict()
+        data: dict[str, Any] = event.to_dict(warnings=False)
         kind = data.get("type")
         if kind == "message_start":
             _merge(usage, (data.get("message") or {}).get("usage"))
@@ -199,12 +198,12 @@ def _read(stream: Any) -> Iterator[Delta | Reply]:
             elif block.get("type") in ("thinking", "redacted_thinking"):
                 thinking[index] = dict(block)
             elif block.get("text"):
-                text.append(clean(block["text"]))
+                text.append(block["text"])
                 yield Delta(text=text[-1])
         elif kind == "content_block_delta":
             delta, index = data.get("delta") or {}, data.get("index", 0)
             if delta.get("type") == "text_delta" and delta.get("text"):
-                text.append(clean(delta["text"]))
+                text.append(delta["text"])
                 yield Delta(text=text[-1])
             elif delta.get("type") == "input_json_delta":
                 piece = delta.get("partial_json") or ""
@@ -212,7 +211,7 @@ def _read(stream: Any) -> Iterator[Delta | Reply]:
             elif delta.get("type") == "thinking_delta":
                 held = thinking.setdefault(index, {"type": "thinking", "thinking": ""})
                 held["thinking"] = held.get("thinking", "") + (delta.get("thinking") or "")
-                yield Delta(text=clean(delta.get("thinking") or ""), thinking=True)
+                yield Delta(text=delta.get("thinking") or "", thinking=True)
             elif delta.get("type") == "signature_delta" and index in thinking:
                 thinking[index]["signature"] = delta.get("signature") or ""
         elif kind == "message_delta":
@@ -241,7 +240,7 @@ def _unstreamed(body: str) -> Iterator[Delta | Reply]:
     text, thinking = "", []
     for index, block in enumerate(data["content"]):
         if block.get("type") == "text":
-            text += clean(block.get("text") or "")
+            text += block.get("text") or ""
         elif block.get("type") == "tool_use":
             arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
             calls.add(index=index, id=block.get("id"), name=block.get("name"), arguments=arguments)

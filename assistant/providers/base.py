@@ -112,9 +112,18 @@ def replayable(raw: str) -> str:
     if value is None:
         value = {MALFORMED: raw}
     try:
-        return clean(json.dumps(value, ensure_ascii=False))
+        return json.dumps(_cleaned(value), ensure_ascii=False)
     except (TypeError, ValueError):  # a Python literal that JSON does not know, such as a set
-        return json.dumps({MALFORMED: raw})
+        return json.dumps({MALFORMED: clean(raw)}, ensure_ascii=False)
+
+
+def _cleaned(value: Any) -> Any:
+    """Clean every string inside; cleaning the JSON text instead could break it."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(key): _cleaned(item) for key, item in value.items()}
+    return [_cleaned(item) for item in value] if isinstance(value, list) else value
 
 
 class CallCollector:
@@ -323,6 +332,18 @@ def _wire_id(id: str, known: dict[str, str]) -> str:
     return known.setdefault(id, "call_" + hashlib.sha256(id.encode()).hexdigest()[:24])
 
 
+def clean_part(part: Delta | Reply) -> Delta | Reply:
+    """Return a part of an answer without what breaks JSON, SQLite or a terminal.
+
+    The one entrance of model text; every consumer of ``stream`` passes parts through here.
+    """
+    if isinstance(part, Delta):
+        return replace(part, text=clean(part.text))
+    calls = tuple(replace(c, id=clean(c.id), name=clean(c.name)) for c in part.tool_calls)
+    thinking = tuple(_cleaned(dict(block)) for block in part.thinking)
+    return replace(part, text=clean(part.text), tool_calls=calls, thinking=thinking)
+
+
 def complete(provider: Provider, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:
     """Return the text that a provider answers to one prompt: for set-up and background work.
 
@@ -332,7 +353,7 @@ def complete(provider: Provider, prompt: str, *, system: str = "", max_tokens: i
 
     message = Message(role="user", text=prompt, created=datetime.now(UTC))
     request = Request(system=system, messages=[message], max_output_tokens=max_tokens)
-    for part in provider.stream(request):
+    for part in map(clean_part, provider.stream(request)):
         if isinstance(part, Reply):
             return part.text
     return ""

@@ -24,7 +24,6 @@ from assistant.providers.base import (
     leaked_call,
     prepared,
 )
-from memory.clean import clean
 from memory.transcript import Message, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ class OpenAIChat:
     def _read(self, stream: Any, request: Request) -> Iterator[Delta | Reply]:
         state = _Reading(request, self._base_url or "")
         for chunk in stream:
-            yield from state.take(chunk.to_dict() if hasattr(chunk, "to_dict") else chunk)
+            yield from state.take(chunk.to_dict(warnings=False))
         yield from state.finish(complete=bool(getattr(stream.response.stream, "done", False)))
 
     def _unstreamed(self, body: str, request: Request) -> Iterator[Delta | Reply]:
@@ -238,13 +237,13 @@ class _Reading:
             value = delta.get(name)
             if isinstance(value, str) and value:
                 self._reasoning[name] = self._reasoning.get(name, "") + value
-                yield iter([Delta(text=clean(value), thinking=True)])
+                yield iter([Delta(text=value, thinking=True)])
                 break
         content = delta.get("content") or delta.get("refusal")
         if isinstance(content, list):  # some servers send parts, as in requests
             content = "".join(str(part.get("text", "")) for part in content)
         if content:
-            yield self._show(self._think.feed(clean(content)))
+            yield self._show(self._think.feed(content))
 
     def _show(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
         for delta in deltas:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,8 @@ class Scripted:
                 retry_after=data.get("retry_after"),
             )
         text = data.get("text", "")
-        for word in text.split(" "):
-            yield Delta(text=word if word is text else word + " ")
+        for word in re.findall(r"\S+\s*|\s+", text):
+            yield Delta(text=word)
         calls = tuple(
             ToolCall(
                 id=call.get("id", f"call_{self._count}_{position}"),
