@@ -53,7 +53,9 @@ class Tools(_Section):
     allow: tuple[str, ...] = Field((), description="Offer these tools only; empty means all.")
     deny: tuple[str, ...] = Field((), description="Never offer these tools.")
     roots: tuple[str, ...] = Field(
-        (".",), description="Folders that file tools may use; `.` is where reverie was started."
+        (".",),
+        min_length=1,
+        description="Folders that file tools may use; `.` is where reverie was started.",
     )
     commands: Commands = Commands()
     web: Web = Web()
@@ -170,7 +172,7 @@ def load_config(path: Path) -> Config:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Config()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
@@ -201,9 +203,15 @@ def load_config(path: Path) -> Config:
 
 
 def with_model(config: Config, model: str) -> Config:
-    """Return the settings with another model. Raises :class:`ConfigError`."""
+    """Return the settings with another model. Raises :class:`ConfigError`.
+
+    Address and key belong to the provider: another one must not be sent to the old server.
+    """
+    values = {**dict(config), "model": model}
+    if model.partition(":")[0] != config.model.partition(":")[0]:
+        values |= {"base_url": None, "api_key_env": None}
     try:
-        return Config.model_validate({**dict(config), "model": model})
+        return Config.model_validate(values)
     except ValidationError as error:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{reason}. Next step: name a model of that form.") from None

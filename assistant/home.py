@@ -98,7 +98,9 @@ class Home:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             for folder in (self.notes, self.skills, self.outputs, self.log.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)
-            if not self.database.exists():  # later, a file that is missing was removed on purpose
+            if not self.database.exists():
+                # At first use only: later, what is missing was removed on purpose.
+                self.root.chmod(0o700)
                 for source in sorted(template().rglob("*")):
                     if source.is_file():
                         _copy_new(source, self.root / source.relative_to(template()))

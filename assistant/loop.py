@@ -203,6 +203,12 @@ def _stream(setup: Setup, progress: _Progress, nudged: bool) -> Generator[Event,
             if isinstance(part, Reply):
                 progress.usage += part.usage
                 yield from _show(progress, seam.rest())
+                if not (
+                    part.text.strip() or part.tool_calls or progress.shown or part.stop == "pause"
+                ):
+                    raise ProviderError(
+                        Fault.EMPTY, "The model gave an empty answer. Next step: ask again."
+                    )
                 return part
             if part.thinking:
                 yield ThinkingDelta(text=part.text)

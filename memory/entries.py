@@ -16,17 +16,22 @@ from typing import Literal
 from memory.atomic import write_atomic
 from memory.clean import clean
 from memory.lock import locked
+from memory.tokens import CJK_RANGE
 
 Action = Literal["add", "replace", "remove"]
 
 _BULLET = re.compile(r"[-*+](?:[ \t]+|$)")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_MINUS = re.compile(r"(?<!\S)-(?=\d)")
+_TELLING = re.compile(
+    r"[-+$€£¥#@~]*\w(?:[\w+#%$*&@/']|[.:,](?=\d)|(?<=[^\W\d])[.](?=\w)|-(?!\w)|(?<=\d)-(?=\w))*"
+)
+"""A word with the symbols that belong to it; a hyphen or comma between letters parts words."""
+_BETWEEN_CJK = re.compile(f" (?=[{CJK_RANGE}])|(?<=[{CJK_RANGE}]) ")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 """A line with its end. Not ``splitlines``: that also cuts at form feeds and Unicode separators."""
 _BLOCK = re.compile(r" {0,3}(?:[#>|<]|`{3}|~{3}|\d{1,9}[.)][ \t])")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_COMMENT = re.compile(r" {0,3}<!--")
 
 
 class MemoryRefused(Exception):
@@ -140,7 +145,13 @@ class MemoryFile:
         if before.strip("\ufeff \t\r\n"):
             lead = self.newline if before.endswith("\n") else self.newline * 2
             before += lead if not before.endswith(self.newline * 2) else ""
-        return MemoryFile(raw=f"{before}{bullet}{self.newline}")
+        after = MemoryFile(raw=f"{before}{bullet}{self.newline}")
+        if after.entries:
+            return after
+        # An unclosed fence or comment would swallow it: it goes before all that instead.
+        mark = "\ufeff" if self.raw.startswith("\ufeff") else ""
+        rest = self.raw.removeprefix(mark)
+        return MemoryFile(raw=f"{mark}{bullet}{self.newline * 2}{rest}")
 
     def replace(self, entry: MemoryEntry, text: str) -> MemoryFile:
         """Return the file with ``entry`` saying ``text``; all else stays byte for byte."""
@@ -160,19 +171,17 @@ class MemoryFile:
 def same_key(text: str) -> str:
     """Return what is left of ``text`` without case, spaces and punctuation: equal for equal facts.
 
-    Symbols stay: ``C`` and ``C++`` are two things, and so are ``5`` and ``-5``.
+    Symbols that carry meaning stay: ``C`` and ``C++`` are two things, and so are ``1.5`` and
+    ``15``, ``5`` and ``-5``, ``A`` and ``A-``.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = _MINUS.sub("\0", folded)  # the sign of a number is no punctuation
-    return "".join(
-        c for c in folded if c in "\0+" or not (c.isspace() or unicodedata.category(c)[0] in "PZ")
-    )
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    words = [word.rstrip(".,:;!?'/") for word in _TELLING.findall(folded)]
+    return _BETWEEN_CJK.sub("", " ".join(words)) or "".join(folded.split())
 
 
 def _parse(raw: str) -> list[MemoryEntry]:
-    hidden = [match.span() for match in _COMMENT.finditer(raw)]
     entries: list[MemoryEntry] = []
-    fence = ""
+    closing = ""  # what ends the code fence or the comment that is open
     apart = False  # whether a blank line came before
     start = end = -1  # the entry that is open; blank lines are its own only if more follows
 
@@ -184,18 +193,13 @@ def _parse(raw: str) -> list[MemoryEntry]:
     for line in _LINE.findall(raw[offset:]):
         at, offset = offset, offset + len(line)
         body = line.rstrip("\r\n")
-        if any(low <= at < high for low, high in hidden) and not (start >= 0 and body[:1] in " \t"):
-            close()
-            start = -1
-        elif fence:
-            marker = _FENCE.match(body)
-            if marker and marker[1].startswith(fence) and not body.strip("`~ \t"):
-                fence = ""
-        elif start >= 0 and (body.startswith(("  ", "\t")) and body.strip()):
-            end = offset
+        if closing:
+            closing = "" if _closes(body, closing) else closing
         elif not body.strip():
             apart = True
             continue
+        elif start >= 0 and body.startswith(("  ", "\t")):
+            end = offset
         elif _BULLET.match(body) and not _RULE.match(body):
             close()
             start, end = at, offset
@@ -204,11 +208,24 @@ def _parse(raw: str) -> list[MemoryEntry]:
         else:
             close()
             start = -1
-            if marker := _FENCE.match(body):
-                fence = marker[1]
+            closing = _opens(body)
         apart = False
     close()
     return entries
+
+
+def _opens(body: str) -> str:
+    """Return what must come to end the code fence or comment that a line opens, or ''."""
+    if fence := _FENCE.match(body):
+        return fence[1]
+    return "-->" if _COMMENT.match(body) and "-->" not in body else ""
+
+
+def _closes(body: str, closing: str) -> bool:
+    if closing == "-->":
+        return closing in body
+    fence = _FENCE.match(body)
+    return bool(fence and fence[1].startswith(closing) and not body.strip("`~ \t"))
 
 
 def _entry_text(span: str) -> str:

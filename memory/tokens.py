@@ -16,13 +16,13 @@ import re
 from dataclasses import dataclass
 
 # CJK ideographs (with extensions and compatibility), kana, hangul syllables and jamo, Yi, bopomofo.
-_CJK_RANGE = (
+CJK_RANGE = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u309f\u30a1-\u30ff\u3105-\u312f"
     "\u3131-\u318e\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua48f\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003134f"
 )
-CJK = re.compile(f"[{_CJK_RANGE}]")
-CJK_RUN = re.compile(f"[{_CJK_RANGE}]+")
+CJK = re.compile(f"[{CJK_RANGE}]")
+CJK_RUN = re.compile(f"[{CJK_RANGE}]+")
 _SYMBOLIC = re.compile(r"(?<![\w#$€£@+%])(?:[#$€£@][\w.,]*\w|\w[\w.,]*[+#%][+#%\w]*)")
 _WORD = re.compile(r"[^\W_]+")
 _PRIVATE = 0xE000

@@ -47,6 +47,7 @@ class AnthropicMessages:
         self._base_url = base_url
         self._timeout_s = timeout_s
         self._client: anthropic.Anthropic | None = None
+        self._limit: int | None = None
         self._dropped: set[str] = set()  # fields that this model or server refused, once each
 
     def stream(self, request: Request) -> Iterator[Delta | Reply]:
@@ -56,11 +57,17 @@ class AnthropicMessages:
                 yield from self._once(request)
                 return
             except ProviderError as error:
-                if not self._adapt(error):
+                if not self._adapt(error, request):
                     raise
 
-    def _adapt(self, error: ProviderError) -> bool:
+    def _adapt(self, error: ProviderError, request: Request) -> bool:
+        """Change what a refusal names, each thing once; False when there is nothing to change."""
         refusal = str(error).lower()
+        if error.fault in (Fault.PARAMETER, Fault.OVERFLOW):
+            limit = faults.output_limit(refusal, self._limit or request.max_output_tokens)
+            if limit:
+                self._limit = limit
+                return True
         if error.fault is Fault.HISTORY and ("thinking" in refusal or "signature" in refusal):
             names = ["thinking"]
         elif error.fault is Fault.PARAMETER:
@@ -80,6 +87,8 @@ class AnthropicMessages:
             stream = client.messages.create(**self._body(request))
         except anthropic.AnthropicError as error:
             raise _fault_of(error) from error
+        except UnicodeError as error:  # a key that was copied with a curly quote
+            raise faults.fault_error(Fault.AUTH, f"the key has odd characters ({error})") from error
         try:
             kind = stream.response.headers.get("content-type", "")
             if "event-stream" not in kind and ("json" in kind or "html" in kind):
@@ -91,6 +100,9 @@ class AnthropicMessages:
         except httpx2.TimeoutException as error:
             # The SDK lets the transport's own errors pass while it streams.
             raise faults.fault_error(Fault.TIMEOUT, "no byte within timeout_s") from error
+        except (AttributeError, TypeError, KeyError) as error:
+            what = f"the answer has no known form ({error})"
+            raise faults.fault_error(Fault.SERVER, what) from error
         except (httpx2.HTTPError, ValueError, OSError) as error:
             raise faults.fault_error(Fault.CUT, f"the stream broke ({error})") from error
         finally:
@@ -116,7 +128,7 @@ class AnthropicMessages:
         cached = {} if "cache_control" in self._dropped else {"cache_control": _CACHED}
         body: dict[str, Any] = {
             "model": self._model,
-            "max_tokens": request.max_output_tokens,
+            "max_tokens": min(self._limit or request.max_output_tokens, request.max_output_tokens),
             "messages": self._messages(request),
             "stream": True,
         }

@@ -112,7 +112,7 @@ def replayable(raw: str) -> str:
     if value is None:
         value = {MALFORMED: raw}
     try:
-        return json.dumps(_cleaned(value), ensure_ascii=False)
+        return json.dumps(_cleaned(value), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError):  # a Python literal that JSON does not know, such as a set
         return json.dumps({MALFORMED: clean(raw)}, ensure_ascii=False)
 
@@ -140,32 +140,33 @@ class CallCollector:
 
     def add(self, *, index: int | None, id: str | None, name: str | None, arguments: str) -> None:
         """Take one piece."""
-        call = self._find(index, id, name, arguments)
+        call = self._find(index, id, name)
         if id and not call["id"]:
             call["id"] = id
         if name and not call["name"]:
             call["name"] = name
         call["arguments"] += arguments
 
-    def _find(
-        self, index: int | None, id: str | None, name: str | None, arguments: str
-    ) -> dict[str, Any]:
-        if index is not None:
-            # Some servers give every call index 0: another id then begins another call.
-            same = [c for c in self._calls if c["index"] == index]
-            if same and not (id and same[-1]["id"] and id != same[-1]["id"]):
-                return same[-1]
-        elif self._calls:
-            last = self._calls[-1]
-            by_id = [c for c in self._calls if id and c["id"] == id]
-            if by_id:
-                return by_id[0]
-            begun = bool(last["arguments"]) and parse_arguments(last["arguments"]) is not None
-            if not (id and last["id"]) and not (name and last["name"] and begun):
-                return last
+    def _find(self, index: int | None, id: str | None, name: str | None) -> dict[str, Any]:
+        known = [c for c in self._calls if index is None or c["index"] == index]
+        if index is None and id and (same := [c for c in known if c["id"] == id]):
+            return same[-1]
+        if known and not self._begins_another(known[-1], id, name):
+            return known[-1]
         call = {"index": index, "id": "", "name": "", "arguments": ""}
         self._calls.append(call)
         return call
+
+    @staticmethod
+    def _begins_another(last: Mapping[str, Any], id: str | None, name: str | None) -> bool:
+        """Whether a piece that could go on with ``last`` is another call all the same: some
+        servers give every call the same index, or none."""
+        if id and last["id"]:
+            return bool(id != last["id"])
+        if not name or not last["name"]:
+            return False
+        whole = bool(last["arguments"]) and parse_arguments(last["arguments"]) is not None
+        return whole or bool(name != last["name"])
 
     def finish(self) -> tuple[ToolCall, ...]:
         """Return the calls in order, each with a unique id and replayable arguments."""
@@ -234,53 +235,98 @@ class ThinkFilter:
             self._buffer = ""
 
 
+_LEAK_MARK = re.compile(
+    r"<tool_call>|<\|tool_call_start\|>|\[TOOL_CALLS\]|^\w{1,64}\[ARGS\]", re.MULTILINE
+)
+_LEAK_MARKS = ("<tool_call>", "<|tool_call_start|>", "[TOOL_CALLS]")
+_NAME_BEGUN = re.compile(r"\w{1,64}(?:\[A?R?G?S?)?")
 _LEAKED = re.compile(
-    r"\s*(?:<tool_call>\s*(?P<hermes>\{.*\})\s*(?:</tool_call>)?"
-    r"|<\|tool_call_start\|>\s*\[?(?P<liquid>\w+)\((?P<largs>.*)\)\]?\s*(?:<\|tool_call_end\|>)?"
-    r"|(?P<mistral>\w+)\[ARGS\]\s*(?P<margs>\{.*\})"
+    r"\s*(?:<tool_call>\s*(?P<hermes>\{.*?\})\s*(?:</tool_call>|\Z)"
+    r"|<\|tool_call_start\|>\s*\[?(?P<liquid>\w+)\((?P<largs>.*?)\)\]?\s*(?:<\|tool_call_end\|>|\Z)"
+    r"|(?P<mistral>\w+)\[ARGS\]\s*(?P<margs>\{.*?\})(?=\s*(?:\Z|\w+\[ARGS\]))"
     r"|\[TOOL_CALLS\]\s*(?P<list>\[.*\]))\s*",
     re.DOTALL,
 )
 
 
-def leaked_call(text: str, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return name and arguments when the *whole* text is a tool call that a server failed to parse.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakedCall:
+    """A tool call that a server left in the text; the calls begin at ``start`` of it."""
 
-    A call inside other text is a quotation and stays text; so is one of an unknown tool.
+    name: str
+    arguments: str
+    start: int
+
+
+def leak_start(text: str) -> int:
+    """Return how much of ``text``, as it has arrived so far, is certainly no leaked tool call."""
+    place = _first_mark(text)
+    if place is not None:
+        return place
+    line = text.rfind("\n") + 1
+    if _NAME_BEGUN.fullmatch(text, line):
+        return line
+    for length in range(min(len(text), 19), 0, -1):
+        if any(mark.startswith(text[-length:]) for mark in _LEAK_MARKS):
+            return len(text) - length
+    return len(text)
+
+
+def _first_mark(text: str) -> int | None:
+    for mark in _LEAK_MARK.finditer(text):
+        before = text[: mark.start()]
+        # Inside code it is an example.
+        if before.count("```") % 2 == 0 and before.rpartition("\n")[2].count("`") % 2 == 0:
+            return mark.start()
+    return None
+
+
+def leaked_calls(text: str, names: Sequence[str]) -> list[LeakedCall]:
+    """Return the tool calls that a server failed to parse: those that *end* the text.
+
+    A call with text behind it is a quotation and stays text; so is one of an unknown tool.
     """
-    found = _LEAKED.fullmatch(text)
-    if found is None:
-        return None
-    name, arguments = "", ""
-    if found["hermes"] or found["list"]:
-        value = parse_list_or_object(found["hermes"] or found["list"])
-        if not value:
-            return None
-        name = str(value.get("name", ""))
-        given = value.get("arguments", value.get("parameters", {}))
-        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    elif found["mistral"]:
-        name, arguments = found["mistral"], found["margs"]
-    elif found["liquid"]:
+    start = _first_mark(text)
+    if start is None:
+        return []
+    found: list[LeakedCall] = []
+    position = start
+    while position < len(text):
+        match = _LEAKED.match(text, position)
+        if match is None:
+            return []
+        for name, arguments in _named(match):
+            if name not in names:
+                return []
+            found.append(LeakedCall(name=name, arguments=replayable(arguments), start=start))
+        position = match.end()
+    return found
+
+
+def _named(match: re.Match[str]) -> list[tuple[str, str]]:
+    if match["mistral"]:
+        return [(match["mistral"], match["margs"])]
+    if match["liquid"]:
         try:
-            call = ast.parse(f"f({found['largs']})", mode="eval").body
+            call = ast.parse(f"f({match['largs']})", mode="eval").body
             assert isinstance(call, ast.Call)
             pairs = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg}
         except (SyntaxError, ValueError):
-            return None
-        name, arguments = found["liquid"], json.dumps(pairs, ensure_ascii=False)
-    return (name, replayable(arguments)) if name in names else None
-
-
-def parse_list_or_object(text: str) -> dict[str, Any] | None:
-    """Return the object in JSON ``text``, or the first of a list of them."""
+            return [("", "")]
+        return [(match["liquid"], json.dumps(pairs, ensure_ascii=False))]
     try:
-        value = json.loads(text)
+        value = json.loads(match["hermes"] or match["list"])
     except ValueError:
-        return None
-    if isinstance(value, list) and value:
-        value = value[0]
-    return value if isinstance(value, dict) else None
+        return [("", "")]
+    rows = value if isinstance(value, list) else [value]
+    return [_name_and_arguments(row) for row in rows] or [("", "")]
+
+
+def _name_and_arguments(row: Any) -> tuple[str, str]:
+    if not isinstance(row, dict):
+        return "", ""
+    given = row.get("arguments", row.get("parameters", {}))
+    return str(row.get("name", "")), given if isinstance(given, str) else json.dumps(given)
 
 
 def prepared(request: Request, provider: str) -> list[Message]:

@@ -26,10 +26,12 @@ _WORDINGS: tuple[tuple[Fault, str], ...] = (
         r"|request too large|n_ctx|context size",
     ),
     (Fault.QUOTA, r"insufficient.?(?:quota|balance|credit)|billing|credit balance|usage limit"),
-    (Fault.TOOLS, r"enable-auto-tool-choice|does not support tools|--jinja"),
+    (Fault.AUTH, r"api.?key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api.?key"),
+    (Fault.TOOLS, r"enable-auto-tool-choice|not support tool|support tool use|--jinja"),
     (
         Fault.PARAMETER,
         r"unsupported (?:parameter|value)|max_completion_tokens|unrecognized request argument"
+        r"|max_tokens.{0,60}(?:too large|> ?\d|exceed|at most)|valid range.{0,20}max_tokens"
         r"|temperature.{0,60}(?:only|not|deprecated|must)|extra inputs are not permitted"
         r"|reasoning_effort",
     ),
@@ -120,7 +122,10 @@ def classify(status: int | None, headers: Mapping[str, str], body: Any) -> Provi
     haystack = f"{code} {text}".lower()
     fault = None
     if status not in (401, 402):
-        fault = next((f for f, pattern in _WORDINGS if re.search(pattern, haystack)), None)
+        # 429 is about rates and quotas only, though its text may speak of tokens and limits.
+        told = [f for f, pattern in _WORDINGS if re.search(pattern, haystack)]
+        told = [f for f in told if status != 429 or f in (Fault.QUOTA, Fault.RATE_LIMIT)]
+        fault = told[0] if told else None
         if fault is Fault.MODEL and status == 403:
             fault = Fault.AUTH
     if fault is None:
@@ -175,6 +180,21 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
         str(body).replace("'", '"'),
     )
     return float(found[1]) if found else None
+
+
+def output_limit(refusal: str, asked: int) -> int | None:
+    """Return how many output tokens a refusal allows, when that is fewer than were ``asked`` for.
+
+    Two kinds: the model's own maximum, and what a small window leaves beside the messages.
+    """
+    window = re.search(r"maximum context length is (\d+).{0,120}?(\d+) in the messages", refusal)
+    if window:
+        left = int(window[1]) - int(window[2]) - 64
+        return left if 256 <= left < asked else None
+    if not re.search(r"max_(?:completion_)?tokens|output tokens|completion tokens", refusal):
+        return None
+    numbers = [int(number) for number in re.findall(r"\d{3,7}", refusal)]
+    return max((number for number in numbers if 256 <= number < asked), default=None)
 
 
 def _span(seconds: float) -> str:

@@ -21,7 +21,8 @@ from assistant.providers.base import (
     Request,
     StopReason,
     ThinkFilter,
-    leaked_call,
+    leak_start,
+    leaked_calls,
     prepared,
 )
 from memory.transcript import Message, ToolCall, Usage
@@ -44,6 +45,7 @@ class OpenAIChat:
         self._client: openai.OpenAI | None = None
         # What this model was found not to take; learned from its own refusals, once each.
         self._limit_field = "max_tokens" if base_url else "max_completion_tokens"
+        self._limit: int | None = None
         self._dropped: set[str] = set()
         self._extra: dict[str, Any] = {}
 
@@ -54,7 +56,7 @@ class OpenAIChat:
                 yield from self._once(request)
                 return
             except ProviderError as error:
-                if error.fault is not Fault.PARAMETER or not self._adapt(str(error)):
+                if not self._adapt(error, request):
                     raise
 
     def _once(self, request: Request) -> Iterator[Delta | Reply]:
@@ -65,6 +67,8 @@ class OpenAIChat:
             stream = client.chat.completions.create(**self._body(request))
         except openai.OpenAIError as error:
             raise _fault_of(error) from error
+        except UnicodeError as error:  # a key that was copied with a curly quote
+            raise faults.fault_error(Fault.AUTH, f"the key has odd characters ({error})") from error
         try:
             kind = stream.response.headers.get("content-type", "")
             if "event-stream" not in kind and ("json" in kind or "html" in kind):
@@ -75,6 +79,9 @@ class OpenAIChat:
                 yield from self._read(stream, request)
         except openai.OpenAIError as error:
             raise _fault_of(error) from error
+        except (AttributeError, TypeError, KeyError) as error:
+            what = f"the answer has no known form ({error})"
+            raise faults.fault_error(Fault.SERVER, what) from error
         except (ValueError, OSError) as error:  # a body that is no JSON, a connection that broke
             raise faults.fault_error(Fault.CUT, f"the stream broke ({error})") from error
         finally:
@@ -102,7 +109,9 @@ class OpenAIChat:
             "messages": self._messages(request),
             "stream": True,
             "stream_options": {"include_usage": True},
-            self._limit_field: request.max_output_tokens,
+            self._limit_field: min(
+                self._limit or request.max_output_tokens, request.max_output_tokens
+            ),
             **self._extra,
         }
         if request.temperature is not None:
@@ -146,21 +155,30 @@ class OpenAIChat:
                 wire[block["field"]] = block["text"]
         return wire
 
-    def _adapt(self, refusal: str) -> bool:
-        """Change what a refusal names; False when there is nothing (more) to change."""
-        if "reasoning_effort" in refusal and "reasoning_effort" not in self._extra:
+    def _adapt(self, error: ProviderError, request: Request) -> bool:
+        """Change what a refusal names, each thing once; False when there is nothing to change."""
+        refusal = str(error)
+        if error.fault in (Fault.PARAMETER, Fault.OVERFLOW):
+            limit = faults.output_limit(refusal, self._limit or request.max_output_tokens)
+            if limit:
+                self._limit = limit
+                return True
+        if error.fault is not Fault.PARAMETER:
+            return False
+        for name in ("max_completion_tokens", "max_tokens"):
+            if name == self._limit_field and re.search(rf"\b{name}\b", refusal):
+                # Either name may be refused; one that was refused is not tried again.
+                self._dropped.add(name)
+                other = {"max_completion_tokens": "max_tokens"}.get(name, "max_completion_tokens")
+                self._limit_field = other
+                return other not in self._dropped
+        for name in ("temperature", "stream_options"):
+            if name in refusal and name not in self._dropped:
+                self._dropped.add(name)
+                return True
+        if "reasoning_effort" in refusal and not self._extra:
             self._extra["reasoning_effort"] = "none"
             return True
-        if "max_completion_tokens" in refusal and self._limit_field == "max_tokens":
-            self._limit_field = "max_completion_tokens"
-            return True
-        for name in ("temperature", "stream_options", "max_completion_tokens", "max_tokens"):
-            if re.search(rf"\b{name}\b", refusal) and name not in self._dropped:
-                if name == "max_completion_tokens" and self._limit_field == name:
-                    self._limit_field = "max_tokens"
-                else:
-                    self._dropped.add(name)
-                return True
         return False
 
     # -- response ---------------------------------------------------------------------------
@@ -202,8 +220,8 @@ class _Reading:
         self._calls = CallCollector(digest.hexdigest())
         self._think = ThinkFilter()
         self._text = ""
-        self._held = ""  # looks like a leaked tool call so far; not shown until it is certain
-        self._holding = True
+        self._shown = 0
+        """How much of the text was shown; what may be a leaked tool call is held back."""
         self._reasoning: dict[str, str] = {}
         self._finish = ""
         self._usage = Usage(calls=1)
@@ -212,17 +230,20 @@ class _Reading:
         """Read one chunk and yield what can be shown of it."""
         if chunk.get("error"):
             raise faults.classify(None, {}, chunk)
-        if usage := chunk.get("usage"):
+        if isinstance(usage := chunk.get("usage"), Mapping):
             self._usage = _usage_of(usage)
         for choice in (chunk.get("choices") or [])[:1]:
+            if not isinstance(choice, Mapping):
+                continue
             delta = choice.get("delta") or choice.get("message") or {}
             for piece in self._text_pieces(delta):
                 yield from piece
-            for position, call in enumerate(delta.get("tool_calls") or []):
+            pieces = [call for call in delta.get("tool_calls") or [] if isinstance(call, Mapping)]
+            for position, call in enumerate(pieces):
                 function = call.get("function") or {}
                 index = call.get("index")
                 self._calls.add(
-                    index=index if index is not None or len(delta["tool_calls"]) == 1 else position,
+                    index=index if index is not None or len(pieces) == 1 else position,
                     id=call.get("id"),
                     name=function.get("name"),
                     arguments=_arguments_text(function.get("arguments")),
@@ -241,7 +262,9 @@ class _Reading:
                 break
         content = delta.get("content") or delta.get("refusal")
         if isinstance(content, list):  # some servers send parts, as in requests
-            content = "".join(str(part.get("text", "")) for part in content)
+            content = "".join(
+                part if isinstance(part, str) else str(part.get("text", "")) for part in content
+            )
         if content:
             yield self._show(self._think.feed(content))
 
@@ -251,24 +274,23 @@ class _Reading:
                 yield delta
                 continue
             self._text += delta.text
-            if self._holding:
-                self._held += delta.text
-                if _may_be_call(self._held):
-                    continue
-                self._holding = False
-                delta = Delta(text=self._held)
-            yield delta
+            upto = leak_start(self._text)
+            if upto > self._shown:
+                piece, self._shown = self._text[self._shown : upto], upto
+                yield Delta(text=piece)
 
     def finish(self, *, complete: bool) -> Iterator[Delta | Reply]:
         """Yield what was held back and the reply. Raises when the answer is none."""
         yield from self._show(self._think.flush())
         calls = self._calls.finish()
-        leaked = None if calls else leaked_call(self._text, self._names)
-        if leaked:
-            calls = (ToolCall(id="call_leaked0", name=leaked[0], arguments=leaked[1]),)
-            self._text = ""
-        elif self._holding and self._held:
-            yield Delta(text=self._held)
+        if not calls and (leaked := leaked_calls(self._text, self._names)):
+            self._text = self._text[: leaked[0].start].rstrip()
+            calls = tuple(
+                ToolCall(id=f"call_leaked{n}", name=call.name, arguments=call.arguments)
+                for n, call in enumerate(leaked)
+            )
+        elif self._shown < len(self._text):
+            yield Delta(text=self._text[self._shown :])
         if not self._finish and not complete:
             raise faults.fault_error(Fault.CUT, "the stream ended before the answer did")
         if self._finish == "content_filter" and not self._text:
@@ -278,8 +300,11 @@ class _Reading:
                 "only reasoning arrived" if self._reasoning else "no text and no tool call arrived"
             )
             raise faults.fault_error(Fault.EMPTY, what)
-        if self._finish == "length":
+        if self._finish == "length" and calls:
             calls = ()  # half a call must not run
+            if not self._text.strip():
+                what = "a tool call did not fit into max_output_tokens"
+                raise faults.fault_error(Fault.CUT, what)
         yield Reply(
             text=self._text,
             tool_calls=calls,
@@ -295,14 +320,6 @@ class _Reading:
         if self._finish == "length":
             return "length"
         return "filtered" if self._finish == "content_filter" else "end"
-
-
-def _may_be_call(text: str) -> bool:
-    head = text.lstrip()
-    marks = ("<tool_call>", "<|tool_call_start|>", "[TOOL_CALLS]")
-    if any(mark.startswith(head[: len(mark)]) for mark in marks):
-        return True
-    return bool(re.match(r"\w{0,64}(?:$|\[(?:$|A$|AR$|ARG$|ARGS$|ARGS\]))", head))
 
 
 def _arguments_text(value: Any) -> str:

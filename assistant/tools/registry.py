@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, get_
 
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
-from assistant.providers.base import MALFORMED, ToolSpec
+from assistant.providers.base import MALFORMED, ToolSpec, parse_arguments
 from memory.clean import clean, one_line
 from memory.transcript import ToolCall
 
@@ -252,7 +252,9 @@ class Registry:
         tool = self._tools.get(call.name)
         if tool is None:
             return Outcome(text=self._unknown(call.name), error=True)
-        arguments = json.loads(call.arguments)
+        arguments = parse_arguments(call.arguments)
+        if arguments is None:
+            arguments = {MALFORMED: call.arguments}
         if MALFORMED in arguments:
             raw = one_line(str(arguments[MALFORMED]), 200)
             return Outcome(

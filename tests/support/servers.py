@@ -7,6 +7,7 @@ Real SDKs talk to it over loopback; replies are scripted, requests recorded. A r
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -63,10 +64,8 @@ def openai_chunk(delta: Any, finish: str | None = None, **more: Any) -> dict[str
 
 def openai_stream(reply: dict[str, Any]) -> Raw:
     chunks: list[Any] = [openai_chunk({"role": "assistant", "content": ""})]
-    for word in reply.get("text", "").split(" "):
-        chunks.append(openai_chunk({"content": word + " "}))
-    if reply.get("text"):
-        chunks[-1]["choices"][0]["delta"]["content"] = reply["text"].split(" ")[-1]
+    for piece in re.findall(r"\S+\s*|\s+", reply.get("text", "")):
+        chunks.append(openai_chunk({"content": piece}))
     for index, call in enumerate(reply.get("tool_calls", [])):
         arguments = call["arguments"]
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
