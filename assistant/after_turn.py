@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.db import StorageError
+from memory.errors import StorageError
+from memory.owed import OwedSteps
 from memory.sessions import SessionStore
 from memory.transcript import Turn
 
@@ -37,6 +38,7 @@ class AfterTurn:
         self, store: SessionStore, steps: Sequence[Step], now: Callable[[], datetime]
     ) -> None:
         self._store = store
+        self._owed = OwedSteps(store)
         self._steps = tuple(steps)
         self._now = now
         self._wake = threading.Event()
@@ -80,17 +82,17 @@ class AfterTurn:
         """
         settled = 0
         with self._working:
-            for turn_id in self._store.owed():
+            for turn_id in self._owed.owed():
                 turn = self._store.turn(turn_id)
                 if turn is not None and self._run_steps(turn):
-                    self._store.settle(turn_id)
+                    self._owed.settle(turn_id)
                     settled += 1
                 if self._stop.is_set():
                     break
         return settled
 
     def _run_steps(self, turn: Turn) -> bool:
-        done = self._store.steps_done(turn.id)
+        done = self._owed.steps_done(turn.id)
         whole = True
         for step in self._steps:
             if step.name not in done:
@@ -108,5 +110,5 @@ class AfterTurn:
             log.exception("step %s of turn %s failed", step.name, turn.id)
             status, detail = "failed", f"{type(error).__name__}: {error}"
         ms = (time.perf_counter() - start) * 1000
-        self._store.record_step(turn.id, step.name, status, ms, detail, self._now())
+        self._owed.record_step(turn.id, step.name, status, ms, detail, self._now())
         return status == "done"

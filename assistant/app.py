@@ -27,7 +27,7 @@ from assistant.tools import files, memory, recall, shell, todo, web
 from assistant.tools.memory import MemoryPlace, Target
 from assistant.tools.registry import Approve, Cancel, Registry, keep_whole
 from memory.clean import clean
-from memory.db import Corrupt, StorageError
+from memory.errors import Corrupt, StorageError
 from memory.facts import statements
 from memory.notes import NoteBook
 from memory.redact import redact
@@ -221,7 +221,7 @@ class Assistant:
         )
         fresh = Session.begin(
             source=source,
-            cwd=str(self.cwd),
+            cwd=clean(str(self.cwd)),
             model=self.provider.name,
             system_prompt=built.text,
             now=now,
@@ -252,6 +252,7 @@ class Conversation:
         turns: list[Turn],
         notices: tuple[str, ...] = (),
     ) -> None:
+        home = assistant.home
         self.session = session
         self.turns = [turn for turn in turns if turn.status != "undone"]
         self._assistant = assistant
@@ -259,6 +260,11 @@ class Conversation:
         self._stored = bool(turns)
         self._unsaved = False
         self._seen = self._memory_state()
+        if turns:  # resumed: what the frozen prompt does not say was changed meanwhile
+            for name, path in (("USER.md", home.user), ("MEMORY.md", home.memory)):
+                layer = prompt.memory_body(path)
+                if layer and layer not in session.system_prompt:
+                    self._seen[path] = f"unlike the prompt ({name})"
 
     @property
     def history(self) -> list[Message]:
@@ -426,6 +432,7 @@ def _log_to(path: Path) -> None:
         )
     except OSError:
         handler = logging.NullHandler()
+    handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handler.reverie = str(path)  # type: ignore[attr-defined]
     root.addHandler(handler)

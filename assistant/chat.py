@@ -300,7 +300,9 @@ def ask_in_terminal(renderer: Callable[[], Renderer | None]) -> Approve:
         shown = renderer()
         if isinstance(shown, RichRenderer):
             shown.end()
-        print(f"{tool} {why}:\n  {what}")
+        # What is asked must be what is seen: no character of it may move the cursor.
+        seen = what.translate({9: "\\t", 13: "\\r", 27: "\\x1b", 8: "\\b"}).replace("\n", "\n  ")
+        print(f"{tool} {why}:\n  {seen}")
         try:
             answer = input("Allow? [y]es, [n]o, [a]lways in this chat: ").strip().lower()
         except EOFError:

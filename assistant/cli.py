@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from assistant.home import Home
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+LIMIT = click.IntRange(1, 1000)
+
+
+class _Text(click.ParamType[str]):
+    """Text from the command line, cleaned: bytes that are no UTF-8 arrive as lone surrogates."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from memory.clean import clean
+
+        return clean(value) if isinstance(value, str) else value
+
+
+TEXT = _Text()
 
 
 class _Group(click.Group):
@@ -54,7 +69,7 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except Exception as error:
-        from memory.db import StorageError
+        from memory.errors import StorageError
         from memory.sessions import UnknownSession
 
         if not isinstance(error, StorageError | UnknownSession):
@@ -119,7 +134,7 @@ def _chat(
     holder: list[Chat] = []
     approve = ask_in_terminal(lambda: holder[0].renderer if holder else None)
     assistant = Assistant(
-        home, config, environment, cwd=Path.cwd(), approve=approve if interactive else refuse
+        home, config, environment, cwd=_here(), approve=approve if interactive else refuse
     )
     try:
         renderer: Any = PlainRenderer(sys.stdout, sys.stderr)
@@ -144,6 +159,13 @@ def _chat(
         assistant.close()
     if session.failed and (message is not None or not interactive):
         sys.exit(1)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("The working folder is gone. Next step: cd to another one.") from None
 
 
 def _converse(session: Any, interactive: bool) -> None:
@@ -203,7 +225,7 @@ def sessions() -> None:
 
 
 @sessions.command("list", context_settings=CONTEXT)
-@click.option("--limit", default=20, show_default=True, help="How many, newest first.")
+@click.option("--limit", type=LIMIT, default=20, show_default=True, help="How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_list(limit: int, as_json: bool) -> None:
     """Show recent sessions."""
@@ -213,7 +235,7 @@ def sessions_list(limit: int, as_json: bool) -> None:
 
 
 @sessions.command("show", context_settings=CONTEXT)
-@click.argument("session_id")
+@click.argument("session_id", type=TEXT)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_show(session_id: str, as_json: bool) -> None:
     """Show what was said in a session."""
@@ -223,10 +245,10 @@ def sessions_show(session_id: str, as_json: bool) -> None:
 
 
 @sessions.command("search", context_settings=CONTEXT)
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, required=True, type=TEXT)
 @click.option("--since", default="", metavar="DATE", help="Only from this date on.")
 @click.option("--until", default="", metavar="DATE", help="Only up to this date.")
-@click.option("--limit", default=10, show_default=True, help="How many, best first.")
+@click.option("--limit", type=LIMIT, default=10, show_default=True, help="How many, best first.")
 @click.option("--json", "as_json", is_flag=True, help='Print JSON: {"hits": [...]}.')
 def sessions_search(
     query: tuple[str, ...], since: str, until: str, limit: int, as_json: bool
@@ -238,7 +260,7 @@ def sessions_search(
 
 
 @sessions.command("export", context_settings=CONTEXT)
-@click.argument("session_id")
+@click.argument("session_id", type=TEXT)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File; default: the screen.")
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of Markdown.")
 def sessions_export(session_id: str, output: Path | None, as_json: bool) -> None:
@@ -249,7 +271,7 @@ def sessions_export(session_id: str, output: Path | None, as_json: bool) -> None
 
 
 @sessions.command("delete", context_settings=CONTEXT)
-@click.argument("session_id")
+@click.argument("session_id", type=TEXT)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_delete(session_id: str, yes: bool, as_json: bool) -> None:
@@ -260,8 +282,8 @@ def sessions_delete(session_id: str, yes: bool, as_json: bool) -> None:
 
 
 @sessions.command("rename", context_settings=CONTEXT)
-@click.argument("session_id")
-@click.argument("title")
+@click.argument("session_id", type=TEXT)
+@click.argument("title", type=TEXT)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_rename(session_id: str, title: str, as_json: bool) -> None:
     """Give a session another title."""

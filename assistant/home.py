@@ -9,9 +9,6 @@ from pathlib import Path
 
 from assistant.errors import UsageError
 
-PROTECTED = ("MEMORY.md", "USER.md", "SOUL.md", "AGENTS.md", "skills", ".env", "config.yaml")
-"""What file tools never write: these have one way in, or belong to the user alone."""
-
 
 @dataclass(frozen=True, slots=True)
 class Home:

@@ -83,16 +83,20 @@ def _read(path: Path) -> str:
         return ""
 
 
+def memory_body(path: Path) -> str:
+    """Return a memory file as the prompt shows it: without BOM and title. Raises ``OSError``."""
+    body = clean(MemoryFile.read(path).raw.lstrip("\ufeff")).strip()
+    first, _, rest = body.partition("\n")
+    return rest.strip() if first.startswith("# ") else body
+
+
 def _memory(name: str, title: str, path: Path, limit: int, notices: list[str]) -> str:
     try:
         file = MemoryFile.read(path)
     except OSError as error:
         notices.append(f"{name} cannot be read ({error.strerror}); this session goes without it.")
         return ""
-    body = clean(file.raw.lstrip("\ufeff")).strip()
-    lines = body.splitlines()
-    if lines and lines[0].startswith("# "):
-        body = "\n".join(lines[1:]).strip()
+    body = memory_body(path)
     if not body:
         return ""
     if file.size > 2 * limit:  # until upkeep has brought it within its limit, show the newest part

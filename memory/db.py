@@ -11,23 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from memory.errors import Corrupt, DiskFull, StorageError
 from memory.tokens import search_text
 
 T = TypeVar("T")
 WRITE_PATIENCE_S = 30.0
 """How long a write waits for other processes before it gives up, in seconds."""
-
-
-class StorageError(Exception):
-    """The database could not do what was asked; the message ends with the next step."""
-
-
-class DiskFull(StorageError):
-    """Nothing more can be written; reading still works."""
-
-
-class Corrupt(StorageError):
-    """The file is damaged or no database; see ``memory.salvage``."""
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from memory.errors import StorageError
 
-class Locked(Exception):
+
+class Locked(StorageError):
     """Another process kept the lock longer than this one was ready to wait."""
 
 

@@ -7,7 +7,10 @@ by number, and the full-text index is external-content, so that text is stored o
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from memory.lock import locked
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -59,26 +62,35 @@ def _m003_hook(db: Database) -> None:
 
 
 FULL_TEXT = (
-    "CREATE VIEW messages_indexed AS SELECT id, search_text(text) AS body FROM messages",
+    # What a search brought up is no new evidence: indexed, it would echo for ever.
+    """CREATE VIEW messages_indexed AS SELECT id, CASE WHEN role = 2 AND data LIKE
+        '%"tool_name":"session_search"%' OR role = 2 AND data LIKE '%"tool_name":"memory%'
+        THEN '' ELSE search_text(text) END AS body FROM messages""",
     """CREATE VIRTUAL TABLE messages_fts USING fts5(body, content='messages_indexed',
         content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')""",
     """CREATE TRIGGER messages_fts_insert AFTER INSERT ON messages BEGIN
-        INSERT INTO messages_fts(rowid, body) VALUES (new.id, search_text(new.text)); END""",
-    """CREATE TRIGGER messages_fts_delete AFTER DELETE ON messages BEGIN
+        INSERT INTO messages_fts(rowid, body)
+        SELECT id, body FROM messages_indexed WHERE id = new.id; END""",
+    """CREATE TRIGGER messages_fts_delete BEFORE DELETE ON messages BEGIN
         INSERT INTO messages_fts(messages_fts, rowid, body)
-        VALUES ('delete', old.id, search_text(old.text)); END""",
+        SELECT 'delete', id, body FROM messages_indexed WHERE id = old.id; END""",
+    """CREATE TRIGGER messages_fts_unindex BEFORE UPDATE OF text ON messages BEGIN
+        INSERT INTO messages_fts(messages_fts, rowid, body)
+        SELECT 'delete', id, body FROM messages_indexed WHERE id = old.id; END""",
     """CREATE TRIGGER messages_fts_update AFTER UPDATE OF text ON messages BEGIN
-        INSERT INTO messages_fts(messages_fts, rowid, body)
-        VALUES ('delete', old.id, search_text(old.text));
-        INSERT INTO messages_fts(rowid, body) VALUES (new.id, search_text(new.text)); END""",
+        INSERT INTO messages_fts(rowid, body)
+        SELECT id, body FROM messages_indexed WHERE id = new.id; END""",
 )
 """The full-text part of the schema, on its own because a damaged index is dropped and rebuilt."""
 
 STEPS = (_m001_sessions, _m002_full_text, _m003_hook)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date. Importing sqlite-utils costs 0.2 s, so only when one is owed."""
+def migrate(connection: sqlite3.Connection, lock: Path) -> None:
+    """Bring the schema up to date, under a lock: two processes may start on a new home at once.
+
+    Importing sqlite-utils costs 0.2 s of CPU, so only where a step is owed.
+    """
     if _applied(connection) >= {step.__name__ for step in STEPS}:
         return
     from sqlite_utils import Database, Migrations
@@ -86,7 +98,8 @@ def migrate(connection: sqlite3.Connection) -> None:
     migrations = Migrations(SET)
     for step in STEPS:
         migrations()(step)
-    migrations.apply(Database(connection))
+    with locked(lock):
+        migrations.apply(Database(connection))
 
 
 def _applied(connection: sqlite3.Connection) -> set[str]:

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from memory import full_text
 from memory.clean import one_line
-from memory.sessions import ROLES, SessionStore, from_ms, message_of, to_ms
+from memory.errors import Corrupt
+from memory.sessions import ROLES, SessionStore, first_turn, from_ms, message_of
 from memory.tokens import Term, loose_matches, parse_query
 from memory.transcript import Message, Role
 
@@ -20,13 +22,9 @@ RANKED_MOST = 4_000
 """More matches than this are not all scored: bm25 over a word that is everywhere says nothing and
 costs tens of milliseconds. The newest so many are scored instead."""
 CANDIDATES = 60
+TERMS_MOST = 32
 NO_BOUND = 2**63 - 1
 SNIPPET_LENGTH = 240
-NO_ECHO = (
-    "NOT (m.role = 2 AND coalesce(json_extract(m.data, '$.tool_name'), '')"
-    " IN ('session_search', 'memory_search', 'memory'))"
-)
-"""What a search brought up before is no new evidence: it would echo for ever."""
 QUIET_SOURCES = ("job", "delegate")
 """Sessions that nobody typed in; five hundred of them must not bury three chats."""
 
@@ -76,15 +74,15 @@ class Scope:
 
     def sql(self) -> tuple[str, list[object]]:
         """Return the conditions over ``messages m``, ``turns t``, ``sessions s``, and their values."""
-        parts = ["t.status != 'undone'", "t.id != ?", NO_ECHO]
+        parts = ["t.status != 'undone'", "t.id != ?"]
         bounds: list[object] = [self.without_turn]
         # A turn's id begins with its time, so the primary key serves as the index over time.
         if self.since is not None:
             parts.append("t.id >= ?")
-            bounds.append(to_ms(self.since) << 20)
+            bounds.append(first_turn(self.since))
         if self.until is not None:
             parts.append("t.id < ?")
-            bounds.append(to_ms(self.until) << 20)
+            bounds.append(first_turn(self.until))
         if self.sources:
             parts.append(f"s.source IN ({','.join('?' * len(self.sources))})")
             bounds.extend(self.sources)
@@ -99,12 +97,21 @@ def search(
 ) -> list[SessionHit]:
     """Return the messages that answer ``query`` best, at most ``limit``, best first.
 
-    An empty list means that nothing matches. Raises :class:`memory.db.StorageError`.
+    An empty list means that nothing matches. Raises :class:`memory.errors.StorageError`.
     """
     scope = scope or Scope()
-    terms = parse_query(query)
+    terms = parse_query(query)[:TERMS_MOST]
     if not terms:
         return []
+    try:
+        return _search(store, terms, scope, limit)
+    except Corrupt:
+        # Perhaps it is only the index over the words; a rebuild that fails says that it is not.
+        full_text.rebuild(store)
+        return _search(store, terms, scope, limit)
+
+
+def _search(store: SessionStore, terms: list[Term], scope: Scope, limit: int) -> list[SessionHit]:
     telling = [term for term in terms if not term.is_stop_word] or terms
     found: dict[int, SessionHit] = {}
     for probes, weight in _attempts(telling):
@@ -162,18 +169,25 @@ def _match(store: SessionStore, scope: Scope, match: str) -> list[SessionHit]:
     """Run one FTS5 expression within the scope and return its best candidates."""
     low, high = _span(store, scope, match)
     conditions, values = scope.sql()
-    # Outside a narrow scope the limit sits inside, over the index alone: joining first would
-    # read every matching message.
-    inner = "" if scope.is_narrow else f" ORDER BY rank LIMIT {CANDIDATES}"
-    rows = store.query(
-        "SELECT m.*, s.id AS session_id, s.title, s.source, -f.rank AS score FROM"
-        " (SELECT rowid, rank FROM messages_fts WHERE messages_fts MATCH ?"
-        f" AND rowid BETWEEN ? AND ?{inner}) f"
-        " JOIN messages m ON m.id = f.rowid JOIN turns t ON t.id = m.turn"
-        f" JOIN sessions s ON s.key = t.session WHERE {conditions}"
-        f" ORDER BY f.rank LIMIT {CANDIDATES}",
-        (match, low, high, *values),
-    )
+    rows: list[sqlite3.Row] = []
+    # Outside a narrow scope the limit sits inside, over the index alone: joining first would read
+    # every matching message. What the conditions leave out is made up for by a wider look.
+    for limit in (NO_BOUND,) if scope.is_narrow else (CANDIDATES, 10 * CANDIDATES, RANKED_MOST):
+        rows = store.query(
+            "SELECT m.*, s.id AS session_id, s.title, s.source, -f.rank AS score FROM"
+            " (SELECT rowid, rank FROM messages_fts WHERE messages_fts MATCH ?"
+            " AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?) f"
+            " JOIN messages m ON m.id = f.rowid JOIN turns t ON t.id = m.turn"
+            f" JOIN sessions s ON s.key = t.session WHERE {conditions}"
+            f" ORDER BY f.rank LIMIT {CANDIDATES}",
+            (match, low, high, limit, *values),
+        )
+        if len(rows) >= CANDIDATES // 2:
+            break
+        if limit == CANDIDATES and not store.query(
+            "SELECT 1 FROM messages_fts WHERE messages_fts MATCH ? LIMIT 1 OFFSET ?", (match, limit)
+        ):
+            break
     # bm25() of FTS5 is negative, and nearly zero for a word that half of the messages hold.
     return [_hit(row, max(row["score"], 1e-6)) for row in rows]
 
@@ -184,8 +198,8 @@ def _span(store: SessionStore, scope: Scope, match: str) -> tuple[int, int]:
         bounds = store.query(
             "SELECT min(id), max(id) FROM messages WHERE turn BETWEEN ? AND ?",
             (
-                to_ms(scope.since) << 20 if scope.since else 0,
-                to_ms(scope.until) << 20 if scope.until else NO_BOUND,
+                first_turn(scope.since) if scope.since else 0,
+                first_turn(scope.until) if scope.until else NO_BOUND,
             ),
         )[0]
         return (0, -1) if bounds[0] is None else (bounds[0], bounds[1])

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memory import db
+from memory import db, full_text
 from memory.clean import one_line
-from memory.lock import locked
-from memory.migrations import FULL_TEXT, migrate
+from memory.errors import DiskFull, StorageError
+from memory.migrations import migrate
 from memory.transcript import Message, Role, Turn, TurnStatus, Usage, legal
 
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool")
@@ -74,10 +74,15 @@ def from_ms(value: int) -> datetime:
     return datetime.fromtimestamp(value / 1000, UTC)
 
 
+def first_turn(moment: datetime) -> int:
+    """Return the least id that a turn of ``moment`` can have, within what SQLite can hold."""
+    return min(max(to_ms(moment), 0), 2**43 - 1) << 20
+
+
 class SessionStore:
     """The archive at ``path``. Safe for many threads (a connection each) and processes.
 
-    Every method raises :class:`memory.db.StorageError` when SQLite cannot do it.
+    Every method raises :class:`memory.errors.StorageError` when SQLite cannot do it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,8 +101,7 @@ class SessionStore:
             held.close()
         connection = db.connect(self.path)
         try:
-            with locked(self.path.with_suffix(".lock")):
-                migrate(connection)
+            migrate(connection, self.path.with_suffix(".lock"))
         except sqlite3.DatabaseError as error:
             connection.close()
             raise db.translate(error) from error
@@ -142,7 +146,7 @@ class SessionStore:
     def find(self, text: str) -> Session:
         """Return the session with this id, or the only one whose id or title begins with ``text``."""
         rows = self._sessions("WHERE id = ?", (text,))
-        if not rows:
+        if not rows and text:
             # substr, not LIKE: what a person types is no pattern.
             rows = self._sessions(
                 "WHERE substr(id, 1, length(?1)) = ?1 OR substr(title, 1, length(?1)) = ?1"
@@ -233,17 +237,8 @@ class SessionStore:
                 (key[0],),
             ).rowcount
             connection.execute("DELETE FROM sessions WHERE key = ?", (key[0],))
-        self.compact()
+        full_text.compact(self)
         return gone
-
-    def compact(self) -> None:
-        """Rebuild the full-text index and the file: no deleted word is left in either."""
-        connection = self.connection()
-        db.retrying(
-            lambda: connection.execute("INSERT INTO messages_fts(messages_fts) VALUES ('rebuild')")
-        )
-        db.retrying(lambda: connection.execute("VACUUM"))
-        db.retrying(lambda: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
     # -- turns ------------------------------------------------------------------------------
 
@@ -264,12 +259,12 @@ class SessionStore:
         """
         try:
             store()
-        except db.DiskFull:
+        except DiskFull:
             raise
-        except db.StorageError:
-            if not self._index_problems():
+        except StorageError:
+            if not full_text.problems(self):
                 raise
-            self.rebuild_full_text()
+            full_text.rebuild(self)
             store()
 
     def finish(self, turn: Turn, *, hook_owed: bool = True) -> None:
@@ -370,7 +365,12 @@ class SessionStore:
     def close_interrupted(self) -> int:
         """Close the turns whose process is gone; return how many. Their words stay."""
         running = self.query("SELECT id, pid FROM turns WHERE status = 'running'")
-        dead = [row["id"] for row in running if row["pid"] is None or not _alive(row["pid"])]
+        # Our own process has just begun, so a turn under its number is an earlier bearer's.
+        dead = [
+            row["id"]
+            for row in running
+            if row["pid"] in (None, os.getpid()) or not _alive(row["pid"])
+        ]
         if dead:
             with db.transaction(self.connection()) as connection:
                 connection.executemany(
@@ -380,36 +380,6 @@ class SessionStore:
                 )
         return len(dead)
 
-    # -- the hook's queue -------------------------------------------------------------------
-
-    def owed(self, limit: int = 100) -> list[int]:
-        """Return the ids of turns whose post-turn steps are not all done, oldest first."""
-        rows = self.query("SELECT id FROM turns WHERE hook_owed = 1 ORDER BY id LIMIT ?", (limit,))
-        return [row["id"] for row in rows]
-
-    def steps_done(self, turn_id: int) -> set[str]:
-        """Return the names of the post-turn steps that are done for a turn."""
-        rows = self.query(
-            "SELECT step FROM hook_steps WHERE turn = ? AND status = 'done'", (turn_id,)
-        )
-        return {row["step"] for row in rows}
-
-    def record_step(
-        self, turn_id: int, step: str, status: str, ms: float, detail: str, now: datetime
-    ) -> None:
-        """Note how a post-turn step of a turn went; the last word per step counts."""
-        with db.transaction(self.connection()) as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO hook_steps(turn, step, status, finished, ms, detail)"
-                " SELECT ?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM turns WHERE id = ?)",
-                (turn_id, step, status, to_ms(now), ms, detail, turn_id),
-            )
-
-    def settle(self, turn_id: int) -> None:
-        """Take a turn out of the hook's queue."""
-        with db.transaction(self.connection()) as connection:
-            connection.execute("UPDATE turns SET hook_owed = 0 WHERE id = ?", (turn_id,))
-
     # -- upkeep -----------------------------------------------------------------------------
 
     def usage(self, since: datetime) -> dict[str, Usage]:
@@ -418,7 +388,7 @@ class SessionStore:
         for row in self.query(
             "SELECT source, usage FROM turns JOIN sessions ON key = session"
             " WHERE turns.id >= ? AND usage != ''",
-            (to_ms(since) << 20,),
+            (first_turn(since),),
         ):
             total[row["source"]] = total.get(row["source"], Usage()) + _usage_of(row["usage"])
         return total
@@ -427,38 +397,6 @@ class SessionStore:
         """Run a reading statement and return its rows."""
         connection = self.connection()
         return db.retrying(lambda: connection.execute(sql, values).fetchall())
-
-    def check(self) -> list[str]:
-        """Return what is wrong with the database; empty means healthy. Reads the whole file."""
-        problems = [str(row[0]) for row in self.query("PRAGMA quick_check(5)")]
-        if problems == ["ok"]:
-            problems = []
-        return problems + self._index_problems()
-
-    def _index_problems(self) -> list[str]:
-        connection = self.connection()
-        check = "INSERT INTO messages_fts(messages_fts, rank) VALUES ('integrity-check', 1)"
-        try:
-            db.retrying(lambda: connection.execute(check))
-        except db.StorageError as error:
-            return [f"full-text index: {error}"]
-        return []
-
-    def rebuild_full_text(self) -> None:
-        """Drop the full-text index and build it from the messages; a test write proves it."""
-        with db.transaction(self.connection()) as connection:
-            for name in ("insert", "delete", "update"):
-                connection.execute(f"DROP TRIGGER IF EXISTS messages_fts_{name}")
-            connection.execute("PRAGMA writable_schema=ON")
-            connection.execute("DELETE FROM sqlite_master WHERE name GLOB 'messages_fts*'")
-            connection.execute("PRAGMA writable_schema=OFF")
-            connection.execute("DROP VIEW IF EXISTS messages_indexed")
-        self.close()  # a new connection reads the schema as it now is
-        with db.transaction(self.connection()) as connection:
-            for statement in FULL_TEXT:
-                connection.execute(statement)
-            connection.execute("INSERT INTO messages_fts(messages_fts) VALUES ('rebuild')")
-        self.compact()  # reclaims the pages of the index that was dropped from the schema
 
 
 def message_of(row: sqlite3.Row) -> Message:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memory import full_text
 from memory.sessions import SessionStore
 from memory.transcript import legal
 from tests.support.cli import ROOT, environment, reverie
@@ -60,7 +61,7 @@ def test_fifty_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
         process.stdout.close()
     assert reverie(at, "-m", "hello").returncode == 0
     store = SessionStore(at / "state.db")
-    assert store.check() == []
+    assert full_text.check(store) == []
     said = set()
     for session in store.recent(10_000):
         turns = store.turns(session.id)

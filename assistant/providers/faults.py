@@ -193,7 +193,8 @@ def output_limit(refusal: str, asked: int) -> int | None:
         return left if 256 <= left < asked else None
     if not re.search(r"max_(?:completion_)?tokens|output tokens|completion tokens", refusal):
         return None
-    numbers = [int(number) for number in re.findall(r"\d{3,7}", refusal)]
+    told = re.sub(r"\(HTTP \d+\)", "", refusal)
+    numbers = [int(number) for number in re.findall(r"\d{3,7}", told)]
     return max((number for number in numbers if 256 <= number < asked), default=None)
 
 

@@ -22,6 +22,7 @@ from memory.tokens import CJK
 from memory.transcript import Message, ToolCall, Usage
 
 MOST_SHOWN = 6
+UNDERSTOOD_LENGTH = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ def _talk_of(request: Request) -> _Talk:
     ]
     now = re.search(r"^now: (.+)$", message.context, re.MULTILINE)
     return _Talk(
-        text=message.text.strip(),
+        text=message.text.strip()[:UNDERSTOOD_LENGTH],
         language="zh" if CJK.search(message.text) else "en",
         tools=frozenset(tool.name for tool in request.tools),
         results=tuple(m for m in request.messages[asked + 1 :] if m.role == "tool"),

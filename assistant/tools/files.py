@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from assistant.home import PROTECTED, Home
+import regex as regex_module
+
+from assistant.home import Home
+from assistant.prompt import PROJECT_FILES
 from assistant.tools.registry import ToolError, Toolset, make_tool
 from memory.atomic import write_atomic
 
 LINES_AT_ONCE = 800
+REGEX_S = 0.5
+"""Seconds for one line; Python's own ``re`` can neither be bounded nor interrupted."""
 READ_LIMIT = 20_000_000
 SKIPPED = {".git", "node_modules", ".venv", "__pycache__", ".mypy_cache", ".hypothesis"}
 SECRET_PLACES = {".ssh", ".gnupg", ".aws", ".kube", ".netrc", ".pgpass", ".git-credentials"}
+INSTRUCTIONS = {
+    name.lower() for name in (*PROJECT_FILES, "SOUL.md", "USER.md", "MEMORY.md", "SKILL.md")
+}
 STARTUP_FILES = {
     ".bashrc",
     ".bash_profile",
@@ -61,17 +68,13 @@ class Fence:
             raise ToolError(f"{path} holds secrets; no tool opens it. Ask the user instead.")
         root = self.home.root.resolve()
         if root in path.parents and self.home.outputs.resolve() not in path.parents:
-            first = path.relative_to(root).parts[0]
-            if first in (*PROTECTED, "state.db", ".git", ".lock", "memory") or first.startswith(
-                "state."
-            ):
-                raise ToolError(
-                    f"{first} of the home has one way in: the memory tool (for MEMORY.md and "
-                    "USER.md), the search tools, or the user's own editor."
-                )
+            raise ToolError(
+                f"{path.relative_to(root)} is in the assistant's home, which has one way in: the "
+                "memory tool (for MEMORY.md and USER.md), the search tools, or the user's editor."
+            )
 
     def _refuse_writing(self, path: Path) -> None:
-        if path.name in ("MEMORY.md", "USER.md", "SOUL.md", "AGENTS.md"):
+        if path.name.lower() in INSTRUCTIONS or "skills" in path.parts[-3:-1]:
             raise ToolError(
                 f"{path.name} tells assistants what to do or know; no tool writes it. "
                 "Use the memory tool for facts, or show the user the text to put there."
@@ -169,14 +172,23 @@ def toolset(fence: Fence) -> Toolset:
         query: Annotated[str, "text, or a regular expression"],
         path: str = ".",
         pattern: Annotated[str, "glob of file names"] = "*",
-        regex: bool = False,
+        is_regex: bool = False,
     ) -> str:
         """Search text inside files; answers file:line: text."""
         target = fence.resolve(path)
         try:
-            wanted = re.compile(query if regex else re.escape(query), re.IGNORECASE)
-        except re.error as error:
+            wanted = regex_module.compile(
+                query if is_regex else regex_module.escape(query), regex_module.IGNORECASE
+            )
+        except regex_module.error as error:
             raise ToolError(f"The expression does not compile: {error}.") from None
+
+        def found(line: str) -> bool:
+            try:
+                return wanted.search(line, timeout=REGEX_S) is not None
+            except TimeoutError:
+                raise ToolError("The expression takes too long; write a simpler one.") from None
+
         rows: list[str] = []
         for file in _text_files(target, pattern):
             try:
@@ -185,7 +197,7 @@ def toolset(fence: Fence) -> Toolset:
             except (ToolError, OSError):
                 continue
             for number, line in enumerate(text.splitlines(), 1):
-                if wanted.search(line[:2000]):
+                if found(line[:2000]):
                     rows.append(f"{fence.shown(file)}:{number}: {line.strip()[:200]}")
             if len(rows) >= 100:
                 return "\n".join([*rows[:100], "... more; narrow the search"])

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.tools.registry import CallContext, ToolError, Toolset, make_tool
 from memory.clean import one_line
-from memory.db import StorageError
+from memory.errors import StorageError
 from memory.session_search import Scope, SessionHit, around, search
 from memory.sessions import SessionStore
 
@@ -47,7 +47,7 @@ def toolset(*, store: SessionStore | None, zone: ZoneInfo, now: Callable[[], dat
 
     return Toolset(
         name="recall",
-        tools=(make_tool(session_search),),
+        tools=(make_tool(session_search, untrusted=True),),
         check=lambda: "the session archive cannot be opened" if store is None else None,
     )
 
@@ -70,10 +70,10 @@ def parse_moment(text: str, zone: ZoneInfo, *, end: bool = False) -> datetime | 
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if end and moment.time() == time() and "T" not in text and ":" not in text:
+            moment += timedelta(days=1)
+    except (ValueError, OverflowError):
         raise ToolError(f"{text!r} is no ISO date. Write 2026-11-30 or 2026-11-30T09:00.") from None
-    if len(text) == 10 and moment.time() == time() and end:
-        moment += timedelta(days=1)
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory import db
+from memory.errors import StorageError
 from memory.session_search import Scope, around, search
 from memory.sessions import SessionStore
 from tests.conftest import add_session
@@ -181,5 +181,5 @@ def test_a_damaged_archive_is_an_error_and_not_an_empty_result(tmp_path: Path) -
     store.close()
     raw = store.path.read_bytes()
     store.path.write_bytes(raw[: len(raw) * 6 // 10])
-    with pytest.raises(db.StorageError, match="Next step"):
+    with pytest.raises(StorageError, match="Next step"):
         search(SessionStore(tmp_path / "state.db"), "hello")

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory import full_text
+from memory.owed import OwedSteps
 from memory.salvage import rescue
 from memory.session_search import search
 from memory.sessions import Session, SessionStore, UnknownSession
@@ -93,7 +95,7 @@ def test_a_turn_of_a_dead_process_is_closed(store: SessionStore) -> None:
     raw.close()
     assert store.close_interrupted() == 1
     assert store.turns(turn.session)[0].status == "interrupted"
-    assert store.owed() == [turn.id]
+    assert OwedSteps(store).owed() == [turn.id]
 
 
 def test_find_by_beginning_and_by_title(store: SessionStore) -> None:
@@ -151,7 +153,7 @@ def test_ten_processes_lose_nothing(tmp_path: Path) -> None:
     store = SessionStore(path)
     assert store.query("SELECT count(*) FROM turns WHERE status = 'done'")[0][0] == 1000
     assert store.query("SELECT count(*) FROM messages")[0][0] == 2000
-    assert store.check() == []
+    assert full_text.check(store) == []
     store.close()
 
 
@@ -168,7 +170,7 @@ def test_a_truncated_database_is_rescued_as_far_as_it_reads(tmp_path: Path) -> N
     assert result.aside.read_bytes() == raw[: len(raw) * 6 // 10]
     assert result.saved["messages"] > 20
     again = SessionStore(path)
-    assert again.check() == []
+    assert full_text.check(again) == []
     assert search(again, "question")
     again.close()
 
@@ -179,7 +181,7 @@ def test_a_damaged_full_text_index_costs_no_message(store: SessionStore) -> None
     connection.execute("UPDATE messages_fts_data SET block = x'00ff00ff' WHERE id > 1")
     store.close()
     after = add_session(store, ("after the damage", "ok"))
-    assert store.check() == []
+    assert full_text.check(store) == []
     assert search(store, "damage", limit=9)[0].snippet
     assert {hit.session for hit in search(store, "after damage", limit=1)} == {after}
 
@@ -208,7 +210,7 @@ def test_schema_changes_keep_the_full_text_in_step(store: SessionStore) -> None:
     store.connection().execute("ALTER TABLE messages ADD COLUMN more TEXT")
     session = add_session(store, ("second words", "ok"))
     store.delete(session)
-    assert store.check() == []
+    assert full_text.check(store) == []
     rows = store.query("SELECT count(*) FROM messages_fts_docsize")[0][0]
     assert rows == store.query("SELECT count(*) FROM messages")[0][0]
 

@@ -1,0 +1,45 @@
+"""Owns what the post-turn hook still owes: which steps of which turns are done."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memory import db
+from memory.sessions import SessionStore, to_ms
+
+
+class OwedSteps:
+    """The queue of post-turn work, kept beside the turns so that no crash forgets it."""
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+
+    def owed(self, limit: int = 100) -> list[int]:
+        """Return the ids of turns whose post-turn steps are not all done, oldest first."""
+        rows = self._store.query(
+            "SELECT id FROM turns WHERE hook_owed = 1 ORDER BY id LIMIT ?", (limit,)
+        )
+        return [row["id"] for row in rows]
+
+    def steps_done(self, turn_id: int) -> set[str]:
+        """Return the names of the post-turn steps that are done for a turn."""
+        rows = self._store.query(
+            "SELECT step FROM hook_steps WHERE turn = ? AND status = 'done'", (turn_id,)
+        )
+        return {row["step"] for row in rows}
+
+    def record_step(
+        self, turn_id: int, step: str, status: str, ms: float, detail: str, now: datetime
+    ) -> None:
+        """Note how a post-turn step of a turn went; the last word per step counts."""
+        with db.transaction(self._store.connection()) as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO hook_steps(turn, step, status, finished, ms, detail)"
+                " SELECT ?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM turns WHERE id = ?)",
+                (turn_id, step, status, to_ms(now), ms, detail, turn_id),
+            )
+
+    def settle(self, turn_id: int) -> None:
+        """Take a turn out of the hook's queue."""
+        with db.transaction(self._store.connection()) as connection:
+            connection.execute("UPDATE turns SET hook_owed = 0 WHERE id = ?", (turn_id,))
