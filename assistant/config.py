@@ -7,14 +7,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from assistant.errors import ConfigError
 from assistant.home import Home
+
+if TYPE_CHECKING:
+    import yaml
 
 
 class _Section(BaseModel):
@@ -178,6 +180,8 @@ def load_config(path: Path) -> Config:
         raise ConfigError(
             f"{path} cannot be read: {error}. Next step: make it a readable UTF-8 file."
         ) from error
+    import yaml
+
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)
@@ -224,8 +228,12 @@ def _tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _lines(path: Path, node: yaml.Node, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:
+def _lines(
+    path: Path, node: yaml.Node | None, prefix: tuple[str, ...] = ()
+) -> dict[tuple[str, ...], int]:
     """Return the line of each key. A key that stands twice is an error: one of them is ignored."""
+    import yaml
+
     lines: dict[tuple[str, ...], int] = {}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:

@@ -27,7 +27,6 @@ _TELLING = re.compile(
     r"[-+$€£¥#@~]*\w(?:[\w+#%$*&@/']|[.:,](?=\d)|(?<=[^\W\d])[.](?=\w)|-(?!\w)|(?<=\d)-(?=\w))*"
 )
 """A word with the symbols that belong to it; a hyphen or comma between letters parts words."""
-_BETWEEN_CJK = re.compile(f" (?=[{CJK_RANGE}])|(?<=[{CJK_RANGE}]) ")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 """A line with its end. Not ``splitlines``: that also cuts at form feeds and Unicode separators."""
 _BLOCK = re.compile(r" {0,3}(?:[#>|<]|`{3}|~{3}|\d{1,9}[.)][ \t])")
@@ -176,7 +175,13 @@ def same_key(text: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     words = [word.rstrip(".,:;!?'/") for word in _TELLING.findall(folded)]
-    return _BETWEEN_CJK.sub("", " ".join(words)) or "".join(folded.split())
+    return _without_cjk_spaces(" ".join(words)) or "".join(folded.split())
+
+
+def _without_cjk_spaces(text: str) -> str:
+    if text.isascii():
+        return text
+    return re.sub(f" (?=[{CJK_RANGE}])|(?<=[{CJK_RANGE}]) ", "", text)
 
 
 def _parse(raw: str) -> list[MemoryEntry]:

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from memory.errors import StorageError
 
 
@@ -22,6 +20,8 @@ class Locked(StorageError):
 @contextmanager
 def locked(path: Path, patience_s: float = 30.0) -> Iterator[None]:
     """Hold the lock at ``path`` (created with mode 0600); raises :class:`Locked` after the wait."""
+    from filelock import FileLock, Timeout
+
     lock = FileLock(path, timeout=patience_s, mode=0o600, thread_local=False)
     try:
         lock.acquire(poll_interval=0.01)

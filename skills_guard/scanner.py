@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from skills_guard.findings import Finding, Severity
 
 _LINE_LIMIT = 4_000
@@ -35,6 +33,8 @@ class Rule:
 @cache
 def rules(category: str) -> tuple[Rule, ...]:
     """Return the rules of a category, as its table has them."""
+    import yaml
+
     path = Path(__file__).parent / "rules" / f"{category}.yaml"
     return tuple(
         Rule(

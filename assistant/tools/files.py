@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import regex as regex_module
-
 from assistant.home import Home
 from assistant.prompt import PROJECT_FILES
 from assistant.tools.registry import ToolError, Toolset, make_tool
@@ -175,6 +173,8 @@ def toolset(fence: Fence) -> Toolset:
         is_regex: bool = False,
     ) -> str:
         """Search text inside files; answers file:line: text."""
+        import regex as regex_module
+
         target = fence.resolve(path)
         try:
             wanted = regex_module.compile(
