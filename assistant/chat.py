@@ -24,7 +24,8 @@ from memory.transcript import Turn
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from assistant.app import Assistant, Conversation
+    from assistant.app import Assistant
+    from assistant.conversation import Conversation
     from assistant.tools.registry import Approve
 
 

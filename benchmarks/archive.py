@@ -11,8 +11,9 @@ from pathlib import Path
 
 from benchmarks.measure import ROOT, Row, percentile, report, scratch, seconds_of
 from memory import db
+from memory.rows import to_ms
 from memory.session_search import search
-from memory.sessions import Session, SessionStore, to_ms
+from memory.sessions import Session, SessionStore
 from memory.transcript import Message, Turn, new_turn_id
 
 MESSAGES = 100_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from memory import db
-from memory.sessions import SessionStore, to_ms
+from memory.rows import to_ms
+from memory.sessions import SessionStore
 
 
 class OwedSteps:

@@ -14,7 +14,8 @@ from datetime import datetime
 from memory import full_text
 from memory.clean import one_line
 from memory.errors import Corrupt
-from memory.sessions import ROLES, SessionStore, first_turn, from_ms, message_of
+from memory.rows import ROLES, first_turn, from_ms, message_of
+from memory.sessions import SessionStore
 from memory.tokens import Term, loose_matches, parse_query
 from memory.transcript import Message, Role
 

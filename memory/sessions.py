@@ -7,23 +7,34 @@ interrupted, so no history ever ends in the middle of a tool call.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from memory import db, full_text
 from memory.clean import one_line
 from memory.errors import DiskFull, StorageError
 from memory.migrations import migrate
-from memory.transcript import Message, Role, Turn, TurnStatus, Usage, legal
+from memory.rows import (
+    ROLES,
+    dump,
+    first_turn,
+    from_ms,
+    message_of,
+    redact_json,
+    redacted,
+    to_ms,
+    turn_of,
+    usage_of,
+    usage_text,
+)
+from memory.transcript import Message, Turn, Usage, legal
 
-ROLES: tuple[Role, ...] = ("user", "assistant", "tool")
 TITLE_LENGTH = 60
 
 
@@ -64,29 +75,17 @@ class UnknownSession(LookupError):
     """No session, or more than one, answers to what was given."""
 
 
-def to_ms(moment: datetime) -> int:
-    """Return milliseconds since 1970 for an aware ``moment``."""
-    return round(moment.timestamp() * 1000)
-
-
-def from_ms(value: int) -> datetime:
-    """Return the UTC moment of ``value`` milliseconds since 1970."""
-    return datetime.fromtimestamp(value / 1000, UTC)
-
-
-def first_turn(moment: datetime) -> int:
-    """Return the least id that a turn of ``moment`` can have, within what SQLite can hold."""
-    return min(max(to_ms(moment), 0), 2**43 - 1) << 20
-
-
 class SessionStore:
     """The archive at ``path``. Safe for many threads (a connection each) and processes.
+
+    All text passes ``redact`` on its way in: what an archive never held cannot leak from it.
 
     Every method raises :class:`memory.errors.StorageError` when SQLite cannot do it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, redact: Callable[[str], str] = lambda text: text) -> None:
         self.path = path
+        self._redact = redact
         self._local = threading.local()
         self.connection()
 
@@ -214,7 +213,10 @@ class SessionStore:
     def set_state(self, session_id: str, state: str) -> None:
         """Store what a session is working on."""
         with db.transaction(self.connection()) as connection:
-            connection.execute("UPDATE sessions SET state = ? WHERE id = ?", (state, session_id))
+            connection.execute(
+                "UPDATE sessions SET state = ? WHERE id = ?",
+                (redact_json(state, self._redact), session_id),
+            )
 
     def rename(self, session_id: str, title: str) -> None:
         """Give a session another title."""
@@ -286,7 +288,7 @@ class SessionStore:
                     turn.status,
                     to_ms(ended),
                     turn.model,
-                    _usage_text(turn.usage),
+                    usage_text(turn.usage),
                     turn.error,
                     int(hook_owed),
                     turn.id,
@@ -294,11 +296,15 @@ class SessionStore:
             )
 
     def _insert_turn(self, connection: sqlite3.Connection, turn: Turn) -> None:
-        said = one_line(turn.messages[0].text, TITLE_LENGTH) if turn.messages else ""
+        said = self._redact(turn.messages[0].text) if turn.messages else ""
         updated = connection.execute(
             "UPDATE sessions SET updated = ?, title = CASE title WHEN '' THEN ? ELSE title END"
             " WHERE id = ? RETURNING key",
-            (to_ms(turn.ended or turn.started), said, turn.session),
+            (
+                to_ms(turn.ended or turn.started),
+                one_line(said, TITLE_LENGTH),
+                turn.session,
+            ),
         ).fetchone()
         if updated is None:
             raise UnknownSession(f"There is no session {turn.session!r} to store a turn in.")
@@ -313,7 +319,13 @@ class SessionStore:
         connection.executemany(
             "INSERT INTO messages(turn, role, created, text, data) VALUES (?,?,?,?,?)",
             [
-                (turn_id, ROLES.index(m.role), to_ms(m.created), m.text, _dump(m.extras()))
+                (
+                    turn_id,
+                    ROLES.index(m.role),
+                    to_ms(m.created),
+                    self._redact(m.text),
+                    dump(redacted(m, self._redact).extras()),
+                )
                 for m in messages
             ],
         )
@@ -332,7 +344,7 @@ class SessionStore:
             (session_id,),
         ):
             messages[row["turn"]].append(message_of(row))
-        return [_turn_of(row, session_id, messages[row["id"]]) for row in turns]
+        return [turn_of(row, session_id, messages[row["id"]]) for row in turns]
 
     def turn(self, turn_id: int) -> Turn | None:
         """Return one turn with its messages."""
@@ -344,7 +356,7 @@ class SessionStore:
         if not rows:
             return None
         messages = self.query("SELECT * FROM messages WHERE turn = ? ORDER BY id", (turn_id,))
-        return _turn_of(rows[0], rows[0]["session_id"], [message_of(m) for m in messages])
+        return turn_of(rows[0], rows[0]["session_id"], [message_of(m) for m in messages])
 
     def history(self, session_id: str) -> list[Message]:
         """Return what the next request of a session goes on from: legal, nothing undone."""
@@ -390,54 +402,13 @@ class SessionStore:
             " WHERE turns.id >= ? AND usage != ''",
             (first_turn(since),),
         ):
-            total[row["source"]] = total.get(row["source"], Usage()) + _usage_of(row["usage"])
+            total[row["source"]] = total.get(row["source"], Usage()) + usage_of(row["usage"])
         return total
 
     def query(self, sql: str, values: tuple[object, ...] = ()) -> list[sqlite3.Row]:
         """Run a reading statement and return its rows."""
         connection = self.connection()
         return db.retrying(lambda: connection.execute(sql, values).fetchall())
-
-
-def message_of(row: sqlite3.Row) -> Message:
-    """Return the message that a row of ``messages`` holds."""
-    extras = json.loads(row["data"]) if row["data"] else {}
-    return Message.restore(
-        ROLES[row["role"]], row["text"], from_ms(row["created"]), extras, row["id"]
-    )
-
-
-def _turn_of(row: sqlite3.Row, session_id: str, messages: list[Message]) -> Turn:
-    status: TurnStatus = row["status"]
-    return Turn(
-        id=row["id"],
-        session=session_id,
-        started=from_ms(row["id"] >> 20),
-        ended=from_ms(row["ended"]) if row["ended"] is not None else None,
-        messages=tuple(messages),
-        status=status,
-        model=row["model"],
-        usage=_usage_of(row["usage"]),
-        error=row["error"],
-    )
-
-
-def _dump(extras: dict[str, object]) -> str | None:
-    return json.dumps(extras, ensure_ascii=False, separators=(",", ":")) if extras else None
-
-
-def _usage_text(usage: Usage) -> str:
-    values = (usage.input, usage.output, usage.cached, usage.reasoning, usage.calls)
-    return ",".join(map(str, values)) if any(values) else ""
-
-
-def _usage_of(text: str) -> Usage:
-    if not text:
-        return Usage()
-    values = [int(part) for part in text.split(",")]
-    return Usage(
-        input=values[0], output=values[1], cached=values[2], reasoning=values[3], calls=values[4]
-    )
 
 
 def _alive(pid: int) -> bool:

@@ -417,6 +417,27 @@ def test_configured_secrets_never_reach_memory_or_results(make_assistant: Make) 
     assert secret not in assistant.home.memory.read_text()
 
 
+def test_secrets_reach_no_byte_of_the_home(make_assistant: Make, tmp_path: Path) -> None:
+    body = "Zq8Kd02hTnW4rLx7"
+    (tmp_path / "work" / "env.txt").write_text(f"FOO_TOKEN={body}\n")
+    assistant = make_assistant(
+        calls(
+            ("read_file", {"path": "env.txt"}), ("todo", {"items": [{"text": f"api_key={body}"}]})
+        ),
+        f"Your API_KEY={body} is set.",
+        "ok",
+    )
+    talk = assistant.converse()
+    turn = ask(talk, f"I use API_KEY={body} and my password is {body}")
+    assert body in turn.messages[0].text  # this turn can work with it
+    ask(talk, "next")
+    assistant.hook.work_off()
+    assistant.close()
+    for path in assistant.home.root.rglob("*"):
+        if path.is_file():
+            assert body.encode() not in path.read_bytes(), path
+
+
 # -- bad weather --------------------------------------------------------------------------------
 
 

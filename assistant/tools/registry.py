@@ -213,10 +213,12 @@ class Registry:
         toolsets: Iterable[Toolset],
         *,
         outputs: Path,
+        secrets: Sequence[str] = (),
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
     ) -> None:
         self._outputs = outputs
+        self._secrets = secrets
         self.missing: dict[str, str] = {}
         tools: dict[str, Tool] = {}
         for toolset in toolsets:
@@ -280,7 +282,12 @@ class Registry:
         return f"There is no tool {name!r}. {hint}"
 
     def _fitted(self, text: str, call: ToolCall) -> str:
-        """Return ``text`` as it fits into a message; what is longer is kept whole in a file."""
+        """Return ``text`` as it fits into a message; what is longer is kept whole in a file.
+
+        Configured keys are masked first: no tool shows them to a model or keeps them in a file.
+        """
+        for secret in self._secrets:
+            text = text.replace(secret, "[redacted: configured secret]")
         if len(text) <= RESULT_LIMIT:
             return text
         path = keep_whole(self._outputs, text, call.name)

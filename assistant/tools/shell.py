@@ -24,9 +24,8 @@ def toolset(
     allow: Sequence[str],
     timeout_s: float,
     environment: Mapping[str, str],
-    secrets: Sequence[str] = (),
 ) -> Toolset:
-    """Return the tool. ``environment`` is what commands see; values in ``secrets`` are masked."""
+    """Return the tool. ``environment`` is what commands see."""
 
     def run_command(
         command: Annotated[str, "a shell command line"],
@@ -47,8 +46,6 @@ def toolset(
             )
         limit = min(timeout_s or limit_s, limit_s)
         status, output, ended = _run(command, folder, environment, limit, call)
-        for secret in secrets:
-            output = output.replace(secret, "[redacted]")
         if ended:
             raise ToolError(f"{ended}\n{output}".strip())
         if status != 0:
