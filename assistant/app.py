@@ -23,7 +23,7 @@ from assistant.tools.memory import MemoryPlace, Target
 from assistant.tools.registry import Approve, Registry
 from memory.clean import clean
 from memory.errors import Corrupt, StorageError
-from memory.facts import statements
+from memory.facts import notes_of
 from memory.notes import NoteBook
 from memory.redact import redact
 from memory.salvage import rescue
@@ -191,7 +191,7 @@ class Assistant:
         def note(turn: Turn) -> str:
             if not self.config.memory.notes or turn.status == "undone":
                 return "nothing to do"
-            found = [replace(n, text=self.redact(n.text)) for n in statements(turn, self.zone)]
+            found = [replace(n, text=self.redact(n.text)) for n in notes_of(turn, self.zone)]
             return f"{len(self.notes.add(found))} notes"
 
         return [Step(name="notes", run=note)]

@@ -1,62 +1,166 @@
-"""Owns what a finished turn says that is worth a note."""
+"""Owns what a finished turn says that is worth a note: the deterministic engine.
+
+It works on the user's sentences, in English and Chinese, and keeps them in the user's own words:
+subject, negation and speaker stay as they were said. Questions, requests, hypotheticals, fiction,
+quotations and pasted documents yield nothing; dates are made absolute.
+"""
 
 from __future__ import annotations
 
 import re
-from datetime import tzinfo
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, tzinfo
 
+from memory import fact_cues as cues
+from memory.dates import absolute, mentions
 from memory.notes import Note
+from memory.tokens import CJK
 from memory.transcript import Turn
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*|\n+")
-_ABOUT_ME = re.compile(
-    r"\b(?:i|i'm|i’m|i've|i’ve|my|me|we|we're|our|call me|remember)\b"
-    r"|我|我们|咱|记住|以后",
-    re.IGNORECASE,
+LONGEST = 400
+_QUOTED = re.compile(
+    r"\"[^\"\n]{8,}\"|“[^”\n]{6,}”|「[^」\n]{6,}」|(?<![\w])'[^'\n]{12,}'(?!\w)|‘[^’\n]{8,}’"
 )
-_QUESTION = re.compile(
-    r"[?？]\s*$|^\s*(?:what|who|when|where|why|how|which|do|does|did|can|could|would|should|is|are|am"
-    r"|will|have|has)\b|吗\s*$|^(?:什么|怎么|为什么|谁|哪)",
-    re.IGNORECASE,
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_END = re.compile(
+    r"(?<=[!?。！？])\s*|(?<=[a-z0-9)\"'’”%])\.(?=\s|$)\s*|(?<=[A-Z]{2})\.\s+|[;；]\s*|\n+|…+|\.{3,}"
 )
-_REQUEST = re.compile(
-    r"^\s*(?:please|tell|show|give|find|search|write|read|run|list|explain|translate|help|forget)\b"
-    r"|^\s*(?:请|帮我|告诉我|查|翻译)",
-    re.IGNORECASE,
+_TAG = re.compile(
+    r",?\s*\b(?:ok(?:ay)?|right|yeah|pls|please|alright|deal)\?\s*$|(?:好吗|好吧|行吗|可以吗|哈|哦|啊)[?？]?$",
+    re.I,
 )
-LONGEST = 300
+_TAIL = re.compile(
+    r"[,，]?\s*(?:\b(?:so|and|but|any idea|or)\b\s+)?\b(?:what|how|which|where|who|can|could|should|would|do|does|is|are|any)\b[^,]*\?\s*$",
+    re.I,
+)
+_CLAUSE_ZH = re.compile(r"[，,、]\s*|\s+(?=[\u4e00-\u9fff])")
 
 
-def statements(turn: Turn, zone: tzinfo) -> list[Note]:
-    """Return the user's own statements of a turn as notes: sentences in the first person that ask
-    and command nothing. Long pasted text is no statement of the user's."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing worth keeping: its kind, in whose words, about whom."""
+
+    kind: str
+    text: str
+    about_user: bool
+    negated: bool
+
+
+def facts(text: str, today: date, *, corrects: bool = False) -> list[Fact]:
+    """Return what ``text``, said by the user on ``today``, tells that lasts.
+
+    ``corrects`` says that the assistant had spoken just before, so that "no, on Thursday" can be
+    a correction of it.
+    """
+    found: list[Fact] = []
+    own = _own_words(text)
+    if own is None:
+        return found
+    for position, sentence in enumerate(_sentences(own)):
+        told = _told(sentence)
+        if told is None:
+            continue
+        kind = _kind(told, today, corrects and position < 2)
+        if kind is None:
+            continue
+        found.append(
+            Fact(
+                kind=kind,
+                text=absolute(told, today),
+                about_user=kind not in ("person", "lesson"),
+                negated=bool(cues.NEGATIVE.search(told)),
+            )
+        )
+    return found
+
+
+def notes_of(turn: Turn, zone: tzinfo) -> list[Note]:
+    """Return the notes that a finished turn is worth; only what the user said counts."""
     notes = []
     for message in turn.messages:
-        if message.role != "user" or len(message.text) > 2_000:
+        if message.role != "user":
             continue
-        for sentence in _SENTENCE.split(message.text):
-            text = sentence.strip()
-            if (
-                not len(text) + 4 * len(re.findall(r"[\u4e00-\u9fff]", text)) >= 6
-                or len(text) > LONGEST
-            ):
-                continue
-            if not _ABOUT_ME.search(text) or _QUESTION.search(text) or _REQUEST.search(text):
-                continue
-            notes.append(
-                Note(
-                    kind="said",
-                    text=text,
-                    who="you",
-                    turn=turn.id,
-                    when=message.created.astimezone(zone),
-                )
-            )
+        when = message.created.astimezone(zone)
+        for fact in facts(message.text, when.date()):
+            notes.append(Note(kind=fact.kind, text=fact.text, who="you", turn=turn.id, when=when))
     return notes
 
 
 def is_statement(text: str) -> bool:
-    """Whether a sentence tells something about the speaker: no question, no request, not too long."""
-    if len(text) > LONGEST or len(text) + 4 * len(re.findall(r"[\u4e00-\u9fff]", text)) < 6:
-        return False
-    return bool(_ABOUT_ME.search(text)) and not (_QUESTION.search(text) or _REQUEST.search(text))
+    """Whether a message tells something that lasts."""
+    return bool(facts(text, date.today()))
+
+
+def _own_words(text: str) -> str | None:
+    """Return what in a message is the user's own statement, or None when nothing is."""
+    text = _FENCED.sub("\n", text)
+    if len(text) > 4_000 or (cues.NOT_ABOUT_NOW.search(text[:160]) and _is_framed(text)):
+        return None
+    if cues.PASTED.search(text):
+        head, mark, _ = text.partition("\n")
+        if mark or re.search(r"[:：]", head):
+            text = re.split(r"[:：]", head)[0] if len(text) > 60 else ""
+    lines = [line for line in text.split("\n") if not cues.CODE.search(line)]
+    return _QUOTED.sub(" ", "\n".join(lines))
+
+
+def _is_framed(text: str) -> bool:
+    """Whether the first sentence puts the whole message into a frame (a story, a translation)."""
+    first = next(iter(_sentences(text)), "")
+    return bool(cues.NOT_ABOUT_NOW.search(first))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for part in _END.split(text):
+        part = (part or "").strip(" \t-*•>")
+        if part:
+            yield part
+
+
+def _told(sentence: str) -> str | None:
+    """Return the statement in a sentence, without a question at its end; None when there is none."""
+    if cues.PASSING.search(sentence) or cues.NOT_ABOUT_NOW.search(sentence):
+        return None
+    sentence = _TAG.sub("", sentence).strip()
+    if CJK.search(sentence):
+        sentence = _without_questions_zh(sentence)
+    elif sentence.endswith("?"):
+        head = _TAIL.sub("", sentence).rstrip(" ,")
+        sentence = "" if head == sentence or head.endswith("?") else head
+    if len(sentence) + 3 * len(CJK.findall(sentence)) < 8 or len(sentence) > LONGEST:
+        return None
+    if cues.QUESTION.search(sentence):
+        return None
+    if match := cues.REMEMBER.search(sentence):
+        return (match["what"] or match["zh"]).strip()
+    return sentence.rstrip(" .。,，!！~")
+
+
+def _without_questions_zh(sentence: str) -> str:
+    """Drop the clauses that ask or only ask for something; Chinese strings them with commas."""
+    kept = []
+    clauses = [clause for clause in _CLAUSE_ZH.split(sentence) if clause]
+    for clause in clauses:
+        if cues.QUESTION.search(clause):
+            continue
+        if cues.REQUEST.search(clause) and not cues.REMEMBER.search(clause):
+            continue
+        kept.append(clause)
+    return "，".join(kept) if len(kept) < len(clauses) else sentence
+
+
+def _kind(told: str, today: date, corrects: bool) -> str | None:
+    if corrects and cues.CORRECTING.search(told):
+        return "correction"
+    if cues.REQUEST.search(told) and not re.search(r"\b(?:i|my|we|our)\b|我|咱", told, re.I):
+        return None
+    for kind, cue in cues.CUES:
+        if cue.search(told):
+            dated = kind in ("fact", "person") and _is_appointment(told, today)
+            return "commitment" if dated else kind
+    return "commitment" if _is_appointment(told, today) else None
+
+
+def _is_appointment(told: str, today: date) -> bool:
+    return any(mention.day >= today for mention in mentions(told, today))
