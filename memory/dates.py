@@ -195,7 +195,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Reader, bool], ...] = (
         False,
     ),
     (
-        _p(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_HAN_NUMBER})月(?P<n>{_HAN_NUMBER})[号日]?"),
+        _p(rf"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>{_HAN_NUMBER})月(?P<n>{_HAN_NUMBER})[号日]?"),
         _han_month_day,
         False,
     ),
@@ -209,6 +209,11 @@ _TABLE: tuple[tuple[re.Pattern[str], Reader, bool], ...] = (
         _p(r"\bthe (?P<n>\d{1,2})(?:st|nd|rd|th)\b(?! (?:of|floor|time|every|grade))"),
         _day_of_month,
         False,
+    ),
+    (
+        _p(rf"下个?月(?P<n>{_HAN_NUMBER})[号日]"),
+        lambda m, t: _day_of_month(m, _month_end(m, t) + timedelta(days=1)),
+        True,
     ),
     (_p(rf"(?<![月\d])(?P<n>{_HAN_NUMBER})号(?![线楼院桌门口])"), _day_of_month, False),
     (_p(r"\bend of (?:the|this) month\b|(?:这个)?月底"), _month_end, True),

@@ -32,7 +32,8 @@ NOT_ABOUT_NOW = _any(
     r"^(?:write|compose|draft|tell|make up|give me) (?:me )?(?:a|an|another|the|some)? ?(?:short |silly )?"
     r"(?:story|poem|haiku|song|rap|joke|limerick|letter from|scene|monologue|dialogue)",
     r"\b(?:you are|you're|act as|play) (?:a|an|the|now)\b|\brole ?play\b|\bas if i\b",
-    r"假设|假如|假装|如果|要是|万一|倘若|扮演|写(?:一)?(?:首|篇|段|个|封)|编(?:一)?(?:个|段)|作文|歌词|梗|台词",
+    r"^(?:oh|well),? (?:great|joy|wonderful|perfect|brilliant)\b|^(?:just )?(?:great|wonderful|perfect),? another\b",
+    r"你演|我演|对戏|剧本杀|谁说我|有矿|听说|据说|假设|假如|假装|如果|要是|万一|倘若|扮演|写(?:一)?(?:首|篇|段|个|封)|编(?:一)?(?:个|段)|作文|歌词|梗|台词",
     # somebody else's words
     r"\b(?:translate|how do (?:i|you) say|in (?:german|french|spanish|italian|japanese|english):)",
     r"翻译|怎么说|咋讲|用.{1,4}语(?:怎么)?说|译成|英文怎么",
@@ -49,7 +50,7 @@ PASTED = _any(
 CODE = re.compile(
     r"^\s*(?:Traceback|File \"|at |def |class |import |from \S+ import|SELECT |UPDATE |INSERT |\$ |>>> |#|//"
     r"|[{}\[\]<]|\w+Error\b|\d{4}-\d\d-\d\d[T ]\d|From:|To:|Subject:|Dear |Hi all|Kind regards|各位|此致)"
-    r"|[{};]\s*$|=>|->|\w+\(\w*\)\s*[:;{]|\breturn\b.*\+|^[^,，\s]{1,12}(?:,[^,，\s]{0,12}){2,}\s*$",
+    r"|[{};]\s*$|=>|->|\w+\(\w*\)\s*[:;{]|\breturn\b.*\+",
     re.MULTILINE,
 )
 QUESTION = _any(
@@ -72,9 +73,10 @@ PASSING = _any(
     r"\b(?:i'?m|i am|im|so|feeling) (?:so |really |very |just |a bit |pretty |still )*(?:tired|exhausted|hungry|thirsty"
     r"|bored|back|here|home now|late|stuck|sleepy|cold|freezing|knackered|stressed|confused|lost|done|ready"
     r"|waiting|off to|on my way|on the (?:bus|train)|not sure|sure|afraid|curious|wondering|sorry|glad|happy|fine|ok)\b(?! (?:of|with|in the))",
+    r"^\s*(?:hm+,? |well,? )?(?:i'?m )?not sure\b|\bdon'?t ask\s*$|\blet me think\b",
     r"\bif i had a (?:euro|dollar|pound|penny)|\bjust (?:kidding|joking)|\bas if\b|\byeah right\b|\bkill me\s*$",
     r"(?:好|真|太|快|都)?(?:困|累|饿|渴|烦|无聊)(?:死|坏)?(?:了|我了)|我回来了|我到(?:家|了)|等(?:下|一下)|稍等|谢谢|辛苦了"
-    r"|开玩笑|哈哈+$|早上好|晚安|你好$|再见|拜拜|随便聊|眼皮|排队|堵车|下雨了|天气真",
+    r"|开玩笑|^(?:哈|呵|嗯|嘿)+$|早上好|晚安|你好$|再见|拜拜|随便聊|眼皮|排队|堵车|下雨了|天气真",
 )
 
 CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -84,7 +86,7 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"\b(?:we|i|team|board|boss|they|everyone)(?:'ve|'re| have| has| had| are)?(?: just| all| finally| now)?"
             r" (?:decided|agreed|settled|voted|picked|chose|chosen|opted|shelved|dropped|scrapped|cancell?ed|called off"
             r"|gone with|going with|went with|go with|ditched|ruled out|parked)\b",
-            r"\b(?:decided|agreed) (?:to|on|not to|that|over|against)\b|\bvote is in\b|\bdecision(?: is|:)|\bit'?s (?:official|settled|final)",
+            r"\b(?:decided|agreed) (?:to|on|not to|that|over|against|with)\b|^\s*decided\b|\bvote is in\b|\bdecision(?: is|:)|\bit'?s (?:official|settled|final)",
             r"\bwe(?:'re| are) (?:not )?(?:renewing|switching|moving to|dropping|keeping|sticking|using|inviting|doing)\b",
             r"决定|定了|定下|拍板|商量好|谈好|说好了|说定|敲定|投票|就定|选了|改用|不做了|取消了|最后(?:选|用|定)|达成一致",
         ),
@@ -100,8 +102,9 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|use (?:metric|celsius|british|bullet|24)|drop the|skip the|leave out|avoid|no (?:emojis?|jargon|exclamation|huge|long|small talk))\b",
             r"\byou can (?:drop|skip|leave|stop)\b|\banswer(?:s)? (?:me )?(?:in|under|short)\b|\bremind me (?:at least|a)\b|\bi(?:'d| would) like you to\b",
             r"喜欢|讨厌|不爱|最爱|爱吃|爱喝|爱看|受不了|看不下去|烦透|偏好|宁愿|宁可|习惯(?:了)?(?:用|喝|吃|在|先)",
-            r"以后(?:都|就|别|不|再|尽量|给|回答|你|用|请|凡|每|要|跟|写)|从今(?:天|往)|往后",
-            r"(?:^|[，,。；！!])\s*(?:你)?(?:就|请|也)?(?:别|不要|少|尽量|优先|一律|千万别|多)(?:再|给|用|发|推|跟|叫|放|老|动|总|拿|说|安排|在)",
+            r"以后.{0,5}?(?:都|就|别|不|再|尽量|给|回答|你|用|请|凡|每|要|跟|写|按)|从今(?:天|往)|往后|提前.{1,6}(?:跟|告诉|提醒|叫)我",
+            r"(?:你|就|请|也|名|都)?(?:别|不要|尽量|优先|一律|千万别)(?:再|给|用|发|推|跟|叫|放|老|动|总|拿|安排|在|写|带|加|太|这么|表情)",
+            r"(?:用|写|说)(?:中文|英文|普通话|文字|公制|[\u4e00-\u9fff]{2}格式)|正常说话|凶一点|只(?:要|看|吃|喝|听|用)",
             r"跟我说话|回答(?:我)?(?:尽量|要|用)|给我推(?:点)?|避开",
         ),
     ),
@@ -117,10 +120,13 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|manage|lead|freelance|joined|started (?:at|as|working)|finished|graduated|studied|collect|use)\b",
             r"\b(?:i'?m|i am|im|i was) (?:a|an|the|from|based|in my|on (?:call|parental|night)|\d{1,2}\b|married|divorced|single|widowed|retired|half|self-employed"
             r"|freelanc|originally|studying|working|teaching|learning|responsible|training|living|not (?:a|an|from)|turning|currently|henceforth|hard of|short-sighted|bilingual)\b",
-            r"\b(?:i'?m|im) [A-Z][a-z]+\b,|^\s*[A-Z][a-z]+ here\b|\bmy (?:birthday|email|e-mail|phone|address|job|blood|shoe|size|car|flat|house|office|desk|budget|time ?zone|native|mother tongue|first language|degree|commute|shift|handle|username)\b",
+            r"\b(?:i'?m|im) [A-Z][a-z]+\b,|^\s*[A-Z][a-z]+ here\b|\bmy (?:birthday|email|e-mail|address|passport|knee|back|eyes?|hearing|left|right|job|blood|shoe|size|car|flat|house|office|desk|budget|time ?zone|native|mother tongue|first language|degree|commute|shift|handle|username)\b",
             r"\b(?:been|be) (?:a|an) \w+ (?:for|since)\b|\bgot the results\b|\bfull.?time\b.*\bi\b|\bi'?ve (?:got|been|lived|worked|had|never|always|moved|stopped|given up)\b",
+            r"^\s*(?:just |only )?(?:moved|finished|started|switched|quit|stopped|retired|grew up|born|graduated|haven'?t touched|haven'?t had|saving up)\b|\b(?:saving up|switched to|allergic|off to|gave up|given up|recovering)\b",
             r"叫我|我(?:的名字)?叫|我姓|我是(?!不是|说|想|要|问|真|觉得|认真)|我(?:今年)?\d{1,3}岁?|今年[\d一二三四五六七八九十]+",
             r"过敏|不耐受|夜盲|近视|色盲|色弱|糖尿病|高血压|低血糖|左撇子|怀孕|哮喘|忌口|乳糖|痛风|神经衰弱|失眠|恐高|晕车|晕船",
+            r"(?:本人|在下|俺|鄙人).{0,3}(?:是|卖|做|吃|住|在|不|姓|叫|开)|我[一二三四五六七八九十]{2,3}了|我(?:左|右)?(?:胃|耳|眼|腰|膝|手|脚|腿|血压|听力|视力|心脏|颈椎|肠胃)"
+            r"|我从.{1,6}搬到|备孕|自由职业|滴酒不沾|摔断|戒了|(?:生|出生)的$|我已经",
             r"我(?:现在|目前|一直|平时|自己|也|就|还|已经|刚|从小|其实|家|不|没|从来|从|们家|这边|这)?(?:都|在|住|养|有|做|学|会|不会|没有|对|得了|患|当|教|开|负责|管|属|吃素|不吃|不喝|不能|戒|搬|辞|换|租|买了|用|常年|说话|每天|每周|老家|出生|毕业|单身|结婚|离婚|信)",
             r"未婚|已婚|单身|独居|在读|读博|读研|退休|转行|房贷|车贷|[一二三四五六七八九十\d]+年(?:经验|工龄|驾龄)|老家|籍贯|属相|血型|码的?鞋",
         ),
@@ -129,7 +135,10 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "person",
         _any(
             rf"\b(?:my|our)\b (?:\w+ ){{0,2}}?{PEOPLE_EN}\b",
+            rf"\(my {PEOPLE_EN}\)|\b(?:a|the) {PEOPLE_EN}, [A-Z]|\bwe have an? \w+, [A-Z]\w+",
+            r"\b(?:grandad|grandma|grandpa|granny|nan|mum|dad|mom)(?:'s)? (?:is |has |in |lives|can'?t|won'?t)",
             rf"\b{PEOPLE_EN}(?:'s)? (?:is|has|keeps|lives|works|called|named|can'?t|won'?t|doesn'?t|loves|hates|starts|turns)\b",
+            rf"我(?:那)?(?:俩|两|三|几)?(?:只|个|条)?{PEOPLE_ZH}|\w绝育|公猫|母猫",
             rf"(?:我|我家|我们|咱|咱家|家里)?(?:的)?{PEOPLE_ZH}(?:们)?(?:[，,]?(?:叫|是|在|姓|住|不|对|有|今年|明年|喜欢|最|刚|想|要|吃|会|爱|怕|养|人|去|属|跟|平时|从|每|也|都|的|已经|一直|又|得|总|才|快))",
         ),
     ),
@@ -144,11 +153,11 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "lesson",
         _any(
-            r"\bturns? out\b|\blearn(?:ed|t) (?:that|the hard way|today)\b|\bnote to self\b|\bfyi\b|\bfor the record\b|\bheads.?up\b|\bnext time\b|\bbit me\b|\bgotcha\b",
+            r"\bturns? out\b|\blearn(?:ed|t) (?:that|the hard way|today)\b|\bnote to self\b|\bfyi\b|\bfor the record\b|\bheads.?up\b|\bnext time\b|\bbit me\b|\bgotcha\b|\bexpires? every\b|\bhas to be (?:off|on)\b",
             r"\b(?:only|never|doesn'?t|don'?t|won'?t|can'?t|didn'?t) (?:works?|answers?|opens?|accepts?|takes?|picks? up|supports?|starts?|runs?|reads?|syncs?|listens?|loads?|prints?)\b",
             r"\b(?:needs?|requires?|wants?) (?:a|an|the|to be|semicolons|\w+ (?:first|before))\b|\bcash only\b|\b(?:jams?|breaks?|fails?|crashes) (?:when|if|whenever|on)\b|\b(?:run|do) the \w+ first\b|\bwork(?:s|ed)? (?:only|best|fine|if|when)\b"
             r"|\b(?:shut|closed) on \w+s\b|\byou (?:have to|need to|must)\b|\botherwise\b.*\b(?:won'?t|doesn'?t|fails?)\b|\blives? (?:in|under|behind) the\b",
-            r"只能|只收|只认|只支持|不开门|得用|得先|要先|必须先|打不开|没人接|末班|下次|得打|取不了|传不了|传附件|老版|不支持|才(?:能|行|会|有)|一(?:关|按|点|开)就|才管用|不管用|要不然|否则|坑",
+            r"只能|只收|只认|只支持|不开门|得用|得先|要先|必须先|打不开|没人接|末班|下次|得打|取不了|传不了|传附件|老版|不支持|才(?:能|行|会|有)|一(?:关|按|点|开)就|才管用|不管用|要不然|否则|坑|记得拿|重启要|别以为",
         ),
     ),
 )
@@ -167,3 +176,25 @@ NEGATIVE = _any(
     r"\b(?:not|no|never|none|nobody|nothing|without|neither|nor|don'?t|dont|doesn'?t|didn'?t|won'?t|can'?t|cant|cannot|isn'?t|aren'?t|wasn'?t|haven'?t|hasn'?t|stop(?:ped)?|quit|no longer|drop(?:ped)?)\b",
     r"不|没|别|勿|莫|戒|非|无(?!论)",
 )
+ABOUT_THE_TEXT = _any(
+    r"\b(?:shorter|longer|paragraph|sentence|wording|tone|font|rewrite|rephrase|again|version|draft)\b",
+    r"重来|再来|太长|太短|换一个|重写|不算",
+)
+"""A remark on the answer's form corrects no fact."""
+SOMEBODY_ELSE = _any(
+    r"^(?!.*\b(?:i|i'?m|i'?ve|i'?d|my|me|we|we'?re|our)\b).*\b(?:she|he|they|woman|man|guy|people|someone)\b"
+)
+"""A sentence about others in which the speaker does not occur."""
+TABLE_ROW = re.compile(r"^[^,，\s]{1,12}(?:,[^,，\s]{0,12}){2,}\s*$", re.MULTILINE)
+"""A line of comma-separated values; two of them are a table and not talk."""
+GOES_ON = _any(
+    r"^(?:and |also |but |because |then )*(?:she|he|they|it|that|this|those|these|its|his|her|their|both)(?:'s|'re|'ll|'ve)?\b",
+    r"^(?:comes?|has|lives?|works?|likes?|needs?|starts?|takes?|gets?|goes|learned|decided|bit)\b",
+    r"^(?:她|他|它|这|那|而且|还有|因为|所以|上次)",
+)
+"""A sentence that is about what the one before named."""
+PERSON_FIRST = _any(
+    rf"^\s*(?:and |also |btw,? |oh,? |but |so |fyi,? )*(?:my|our) (?:\w+ ){{0,2}}?{PEOPLE_EN}\b",
+    rf"^(?:我|我家|我们|咱|咱家|家里)?(?:的)?{PEOPLE_ZH}",
+)
+"""A sentence whose subject is somebody around the user."""

@@ -19,6 +19,8 @@ from memory.tokens import CJK
 from memory.transcript import Turn
 
 LONGEST = 400
+TOGETHER = 260
+"""Characters up to which a fact takes in the sentences that go on about it."""
 _QUOTED = re.compile(
     r"\"[^\"\n]{8,}\"|“[^”\n]{6,}”|「[^」\n]{6,}」|(?<![\w])'[^'\n]{12,}'(?!\w)|‘[^’\n]{8,}’"
 )
@@ -57,22 +59,54 @@ def facts(text: str, today: date, *, corrects: bool = False) -> list[Fact]:
     own = _own_words(text)
     if own is None:
         return found
+    loose = ""  # a statement without a cue; it goes with the next one that has too little to stand alone
+    attached = False  # whether the last sentence belongs to the last fact
     for position, sentence in enumerate(_sentences(own)):
         told = _told(sentence)
         if told is None:
+            loose, attached = "", False
             continue
         kind = _kind(told, today, corrects and position < 2)
         if kind is None:
+            # What follows a fact without a question between goes on about it.
+            if attached and len(found[-1].text) + len(told) < TOGETHER and not _asks(told):
+                found[-1] = _fact(found[-1].kind, f"{found[-1].text}. {absolute(told, today)}")
+            else:
+                loose, attached = told, False
             continue
-        found.append(
-            Fact(
-                kind=kind,
-                text=absolute(told, today),
-                about_user=kind not in ("person", "lesson"),
-                negated=bool(cues.NEGATIVE.search(told)),
-            )
-        )
+        goes_on = bool(cues.GOES_ON.search(told))
+        if (_is_thin(told) or goes_on) and (loose or attached):
+            if attached:
+                found[-1] = _fact(found[-1].kind, f"{found[-1].text}. {absolute(told, today)}")
+                continue
+            told = f"{loose}. {told}"
+        elif _is_thin(told) and len(told) < 12 and not CJK.search(told):
+            continue
+        found.append(_fact(kind, absolute(told, today)))
+        loose, attached = "", True
     return found
+
+
+def _fact(kind: str, text: str) -> Fact:
+    return Fact(
+        kind=kind,
+        text=text,
+        about_user=kind not in ("person", "lesson"),
+        negated=bool(cues.NEGATIVE.search(text)),
+    )
+
+
+def _asks(told: str) -> bool:
+    return bool(cues.REQUEST.search(told))
+
+
+def _is_thin(told: str) -> bool:
+    """Whether a sentence says too little without the one before: few words, no name, no number."""
+    if CJK.search(told):
+        return len(CJK.findall(told)) <= 6 and not re.search(r"\d|我", told)
+    return len(told.split()) <= 8 and not (
+        re.search(r"\d|(?<=\s)[A-Z][a-z]", told) or re.search(r"\b(?:i|my|we)\b", told, re.I)
+    )
 
 
 def notes_of(turn: Turn, zone: tzinfo) -> list[Note]:
@@ -101,6 +135,8 @@ def _own_words(text: str) -> str | None:
         head, mark, _ = text.partition("\n")
         if mark or re.search(r"[:：]", head):
             text = re.split(r"[:：]", head)[0] if len(text) > 60 else ""
+    if len(cues.TABLE_ROW.findall(text)) > 1:
+        text = cues.TABLE_ROW.sub("", text)
     lines = [line for line in text.split("\n") if not cues.CODE.search(line)]
     return _QUOTED.sub(" ", "\n".join(lines))
 
@@ -151,12 +187,16 @@ def _without_questions_zh(sentence: str) -> str:
 
 
 def _kind(told: str, today: date, corrects: bool) -> str | None:
-    if corrects and cues.CORRECTING.search(told):
+    if corrects and cues.CORRECTING.search(told) and not cues.ABOUT_THE_TEXT.search(told):
         return "correction"
     if cues.REQUEST.search(told) and not re.search(r"\b(?:i|my|we|our)\b|我|咱", told, re.I):
         return None
     for kind, cue in cues.CUES:
         if cue.search(told):
+            if kind == "fact" and not CJK.search(told) and cues.SOMEBODY_ELSE.search(told):
+                continue
+            if kind == "fact" and cues.PERSON_FIRST.search(told):
+                kind = "person"
             dated = kind in ("fact", "person") and _is_appointment(told, today)
             return "commitment" if dated else kind
     return "commitment" if _is_appointment(told, today) else None
