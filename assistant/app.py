@@ -15,13 +15,14 @@ from assistant.after_turn import AfterTurn, Step
 from assistant.config import Config, Environment, local_zone, with_model
 from assistant.conversation import Conversation
 from assistant.errors import UsageError
+from assistant.history import History, HistoryError
 from assistant.home import Home
 from assistant.providers.base import Provider
 from assistant.task_state import TaskState
 from assistant.tools import files, memory, recall, shell, todo, web
 from assistant.tools.memory import MemoryPlace, Target
 from assistant.tools.registry import Approve, Registry
-from memory.clean import clean
+from memory.clean import clean, one_line
 from memory.errors import Corrupt, StorageError
 from memory.facts import notes_of
 from memory.notes import NoteBook
@@ -93,6 +94,7 @@ class Assistant:
         _log_to(home.log, self.redact)
         self.store = self._open_store()
         self.notes = NoteBook(home.notes, home.lock)
+        self.history = History(home.root, home.lock)
         self.provider = provider or make_provider(config, environment)
         self.registry = self._make_registry()
         self.hook = AfterTurn(self.store, self._steps(), self.now) if self.store else None
@@ -155,7 +157,8 @@ class Assistant:
                 places=self.places,
                 lock=home.lock,
                 secrets=secrets,
-                changed=lambda target, *_: self.memory_changed.add(self.places[target].path),
+                prepare=self._keep_hand_edit,
+                changed=self._memory_was_changed,
             ),
             recall.toolset(store=self.store, zone=self.zone, now=self.now),
             todo.toolset(load=self._load_state, save=self._save_state),
@@ -176,6 +179,17 @@ class Assistant:
             "memory": MemoryPlace(path=self.home.memory, limit=self.config.memory.memory_limit),
         }
 
+    def _keep_hand_edit(self, path: Path) -> None:
+        """Commit a hand edit before a tool changes the file. A history that cannot be written must
+        not keep the user from being remembered."""
+        try:
+            self.history.keep_hand_edits([path])
+        except (HistoryError, StorageError):
+            log.exception("a hand edit could not be kept apart")
+
+    def _memory_was_changed(self, target: Target, *_: object) -> None:
+        self.memory_changed.add(self.places[target].path)
+
     def _load_state(self, session: str) -> TaskState:
         if session not in self._states:
             stored = self.store.state(session) if self.store else ""
@@ -188,13 +202,31 @@ class Assistant:
             self.store.set_state(session, state.dump())
 
     def _steps(self) -> list[Step]:
+        def files(turn: Turn) -> list[Path]:
+            days = {m.created.astimezone(self.zone).date() for m in turn.messages}
+            return [self.notes.path(day) for day in sorted(days)]
+
         def note(turn: Turn) -> str:
             if not self.config.memory.notes or turn.status == "undone":
                 return "nothing to do"
             found = [replace(n, text=self.redact(n.text)) for n in notes_of(turn, self.zone)]
+            if found:
+                self.history.keep_hand_edits(files(turn))
             return f"{len(self.notes.add(found))} notes"
 
-        return [Step(name="notes", run=note)]
+        def commit(turn: Turn) -> str:
+            made = self.history.record(
+                self.redact(_what_changed(turn)),
+                [*files(turn), *self._memory_files(turn)],
+                turn=turn.id,
+            )
+            return f"change {made}" if made else "nothing changed"
+
+        return [Step(name="notes", run=note), Step(name="history", run=commit)]
+
+    def _memory_files(self, turn: Turn) -> list[Path]:
+        named = " ".join(m.text for m in turn.messages if m.tool_name == "memory" and not m.error)
+        return [place.path for place in self.places.values() if place.path.name in named]
 
     # -- sessions ---------------------------------------------------------------------------
 
@@ -232,6 +264,19 @@ class Assistant:
             self.hook.stop()
         if self.store:
             self.store.close()
+
+
+def _what_changed(turn: Turn) -> str:
+    """Return what a turn changed, in one line: the memory tool's own words, else what was said."""
+    done = [
+        line
+        for message in turn.messages
+        if message.tool_name == "memory" and not message.error
+        for line in message.text.splitlines()
+        if line.startswith(("added:", "replaced:", "removed:"))
+    ]
+    said = one_line(turn.messages[0].text, 80) if turn.messages else ""
+    return f"Memory: {one_line('; '.join(done), 160)}" if done else f"Notes: {said}"
 
 
 class _RedactingFormatter(logging.Formatter):

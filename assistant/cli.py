@@ -327,5 +327,72 @@ def doctor(as_json: bool) -> None:
     sys.exit(run.run(as_json))
 
 
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@reverie.group(cls=_Group, context_settings=CONTEXT)
+def memory() -> None:
+    """What is known: show, why, history, notes."""
+
+
+@memory.command("show", context_settings=CONTEXT)
+@JSON
+def memory_show(as_json: bool) -> None:
+    """Show USER.md and MEMORY.md."""
+    from assistant.commands import memory as run
+
+    run.show(run.place(), as_json)
+
+
+@memory.command("why", context_settings=CONTEXT)
+@click.argument("text", nargs=-1, required=True, type=TEXT)
+@JSON
+def memory_why(text: tuple[str, ...], as_json: bool) -> None:
+    """Show where a memory comes from: the change, the day, your words."""
+    from assistant.commands import memory as run
+
+    run.why(run.place(), " ".join(text), as_json)
+
+
+@memory.command("history", context_settings=CONTEXT)
+@click.argument("text", nargs=-1, required=True, type=TEXT)
+@JSON
+def memory_history(text: tuple[str, ...], as_json: bool) -> None:
+    """Show what was known about something, and when that changed."""
+    from assistant.commands import memory as run
+
+    run.history_of(run.place(), " ".join(text), as_json)
+
+
+@memory.command("notes", context_settings=CONTEXT)
+@click.argument("day", default="", type=TEXT)
+@JSON
+def memory_notes(day: str, as_json: bool) -> None:
+    """Show the notes of a day (2026-11-30), today's without one."""
+    from assistant.commands import memory as run
+
+    run.notes(run.place(), day, as_json)
+
+
+@reverie.command(context_settings=CONTEXT)
+@click.option("--limit", type=LIMIT, default=20, show_default=True, help="How many, newest first.")
+@JSON
+def history(limit: int, as_json: bool) -> None:
+    """Show what was changed in your home, and why."""
+    from assistant.commands import memory as run
+
+    run.show_changes(run.place(), limit, as_json)
+
+
+@reverie.command(context_settings=CONTEXT)
+@click.argument("change_id", default="", type=TEXT)
+@JSON
+def undo(change_id: str, as_json: bool) -> None:
+    """Take one change of your home back: the last one, or any one by its id."""
+    from assistant.commands import memory as run
+
+    run.undo(run.place(), change_id, as_json)
+
+
 if __name__ == "__main__":
     main()

@@ -126,6 +126,19 @@ def _undo(chat: Chat, _: str) -> None:
     if turn is None:
         raise UsageError("There is no turn to take back in this session. Next step: /sessions.")
     chat.renderer.say(f"Taken back: {one_line(turn.messages[0].text, 80)}")
+    if chat.assistant.hook:
+        chat.assistant.hook.work_off()  # so that the notes of the turn are there to be undone
+    for change in chat.assistant.history.of_turn(turn.id):
+        chat.assistant.history.undo(change.id)
+        chat.renderer.say(f"and its change: {change.what}")
+
+
+def _why(chat: Chat, rest: str) -> None:
+    from assistant.commands.memory import place, why
+
+    if not rest:
+        raise UsageError("/why needs a few words of the memory. Next step: /memory lists them.")
+    why(place(), rest, as_json=False)
 
 
 COMMANDS: dict[str, tuple[str, Command]] = {
@@ -138,5 +151,6 @@ COMMANDS: dict[str, tuple[str, Command]] = {
     "usage": ("tokens of this session and the last day", _usage),
     "model": ("the model; with a name: change it for this chat", _model),
     "undo": ("take the last turn back", _undo),
+    "why": ("where a memory comes from", _why),
     "quit": ("leave", lambda chat, rest: None),
 }

@@ -36,6 +36,7 @@ _TAIL = re.compile(
     r"[,，]?\s*(?:\b(?:so|and|but|any idea|or)\b\s+)?\b(?:what|how|which|where|who|can|could|should|would|do|does|is|are|any)\b[^,]*\?\s*$",
     re.I,
 )
+_FIRST_PERSON = re.compile(r"\b(?:i|i'?m|i'?ve|my|we|our)\b|我|咱", re.IGNORECASE)
 _CLAUSE_ZH = re.compile(r"[，,、]\s*|\s+(?=[\u4e00-\u9fff])")
 
 
@@ -122,8 +123,10 @@ def notes_of(turn: Turn, zone: tzinfo) -> list[Note]:
 
 
 def is_statement(text: str) -> bool:
-    """Whether a message tells something that lasts."""
-    return bool(facts(text, date.today()))
+    """Whether a message tells something about the speaker, lasting or not."""
+    own = _own_words(text)
+    told = [_told(sentence) for sentence in _sentences(own)] if own else []
+    return any(t and _FIRST_PERSON.search(t) and not cues.REQUEST.search(t) for t in told)
 
 
 def _own_words(text: str) -> str | None:

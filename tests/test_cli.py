@@ -279,7 +279,9 @@ def test_the_home_is_private_and_what_exists_is_kept(at: Path) -> None:
     finally:
         os.umask(before)
     assert at.stat().st_mode & 0o777 == 0o700
-    loose = [p for p in at.rglob("*") if p.is_file() and p.stat().st_mode & 0o077]
+    assert (at / ".git").stat().st_mode & 0o777 == 0o700
+    files = [p for p in at.rglob("*") if p.is_file() and ".git" not in p.parts]
+    loose = [p for p in files if p.stat().st_mode & 0o077]
     assert loose == []
     (at / "SOUL.md").unlink()
     (at / "USER.md").write_text("mine\n")

@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from assistant.providers.base import Delta, Reply, Request
 from assistant.providers.offline_words import INTENTS, SAY, Language
 from memory.clean import one_line
 from memory.entries import same_key
-from memory.facts import is_statement
+from memory.facts import facts, is_statement
 from memory.recall_words import overlap, words
 from memory.tokens import CJK
 from memory.transcript import Message, ToolCall, Usage
@@ -115,8 +116,10 @@ def _answer(talk: _Talk) -> Step:
         match = pattern.search(talk.text) if not tool or tool in talk.tools else None
         if match:
             return handler(talk, match)
-    if is_statement(talk.text):
+    if facts(talk.text, date.today()):
         return talk.say("noted", text=one_line(talk.text, 200))
+    if is_statement(talk.text):
+        return talk.say("heard")
     if "memory" in talk.tools and "session_search" in talk.tools and words(talk.text):
         return _recall(talk, talk.text)
     return talk.say("unknown")

@@ -114,6 +114,11 @@ SAY: dict[str, dict[Language, str]] = {
         "en": "Noted for today: “{text}” Say “remember …” to keep it for good.",
         "zh": "已写进今天的笔记：“{text}”。说“记住……”可以长期保存。",
     },
+    "heard": {
+        "en": "I have heard that; it stays in our conversations, where I can find it. "
+        "Say “remember …” to keep it for good.",
+        "zh": "听到了，它会留在我们的对话里，可以查到。说“记住……”可以长期保存。",
+    },
     "stored": {"en": "Stored in {file}: “{text}”", "zh": "已存入 {file}：“{text}”"},
     "known": {"en": "I know that already: “{text}”", "zh": "这个我已经知道：“{text}”"},
     "not_stored": {"en": "I did not store it. {why}", "zh": "没有存下来。{why}"},

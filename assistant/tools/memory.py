@@ -51,9 +51,11 @@ def toolset(
     places: dict[Target, MemoryPlace],
     lock: Path,
     secrets: Sequence[str] = (),
+    prepare: Callable[[Path], None] = lambda _: None,
     changed: Changed = lambda *_: None,
 ) -> Toolset:
-    """Return the tool over two files. ``changed`` hears of each change that was made."""
+    """Return the tool over two files. ``prepare`` is told before a file may change, ``changed``
+    hears of each change that was made."""
     failures: Counter[int] = Counter()
 
     def memory(
@@ -84,6 +86,7 @@ def toolset(
             )
         try:
             _check_origin(wanted, call)
+            prepare(place.path)
             safe = [_redacted(operation, secrets) for operation in wanted]
             before, after, done = entries.change(place.path, safe, place.limit, lock)
         except (MemoryRefused, Locked) as error:

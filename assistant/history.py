@@ -1,0 +1,371 @@
+"""Owns the home as a version-controlled tree: what changed, because of what, and taking it back.
+
+The files of the home are a git repository, kept with dulwich (no git binary is needed), so any git
+tool can read it. A repository of the user's own in the home is left alone; then there is no history.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assistant.errors import ReverieError
+from memory.atomic import write_atomic
+from memory.clean import one_line
+from memory.lock import locked
+from memory.notes import long_id, short_id
+
+if TYPE_CHECKING:
+    from dulwich.repo import Repo
+
+AUTHOR = b"Reverie <reverie@localhost>"
+BY_HAND = "Edited by hand"
+BEGINNING = "The home as it began"
+_EXCLUDE = b"/*\n!/*.md\n!/memory/\n!/skills/\n"
+_MARK = (b"reverie",)
+
+
+class HistoryError(ReverieError):
+    """The history cannot be read or written; the files themselves are untouched."""
+
+
+class UndoConflict(ReverieError):
+    """A change that cannot be taken back by itself; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One commit: ``id`` is short and enough to undo it; ``turn`` 0 when no turn was the reason."""
+
+    id: str
+    when: datetime
+    what: str
+    turn: int
+    files: tuple[str, ...]
+    undoes: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the change as JSON values."""
+        return {
+            "id": self.id,
+            "when": self.when.isoformat(timespec="seconds"),
+            "what": self.what,
+            "turn": short_id(self.turn) if self.turn else None,
+            "files": list(self.files),
+        }
+
+
+class History:
+    """The history of the home at ``root``, written under its ``lock``."""
+
+    def __init__(self, root: Path, lock: Path) -> None:
+        self._root = root
+        self._lock = lock
+
+    # -- writing ----------------------------------------------------------------------------
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the home holds a repository that somebody else made."""
+        config = self._root / ".git" / "config"
+        if not (self._root / ".git").exists():
+            return False
+        return not config.is_file() or b"[reverie]" not in config.read_bytes()
+
+    def record(self, what: str, files: Sequence[Path], *, turn: int = 0) -> str | None:
+        """Commit what the assistant changed in ``files``; return the change's id, None when nothing
+        has changed in them."""
+        if self.is_foreign:
+            return None
+        with locked(self._lock), self._open() as repo:
+            return self._commit(repo, what, self._among(repo, files), turn=turn)
+
+    def keep_hand_edits(self, files: Sequence[Path] = ()) -> None:
+        """Commit what a person changed, in ``files`` or anywhere, so that it is never mixed with
+        what the assistant changes."""
+        if self.is_foreign:
+            return
+        with locked(self._lock), self._open() as repo:
+            names = self._among(repo, files) if files else self._changed(repo)
+            shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
+            self._commit(repo, f"{BY_HAND}: {shown}", names)
+
+    def _among(self, repo: Repo, files: Sequence[Path]) -> list[str]:
+        wanted = {path.relative_to(self._root).as_posix() for path in files}
+        return [name for name in self._changed(repo) if name in wanted]
+
+    def _commit(
+        self, repo: Repo, what: str, names: Sequence[str], *, turn: int = 0, undoes: str = ""
+    ) -> str | None:
+        if not names:
+            return None
+        tree = repo.get_worktree()
+        tree.stage(list(names))
+        trailers = [f"Turn: {short_id(turn)}"] if turn else []
+        trailers += [f"Undoes: {undoes}"] if undoes else []
+        message = "\n\n".join([what, "\n".join(trailers)]) if trailers else what
+        commit = tree.commit(
+            message=message.encode("utf-8", "replace"), author=AUTHOR, committer=AUTHOR, sign=False
+        )
+        return commit.decode()[:10]
+
+    def _changed(self, repo: Repo) -> list[str]:
+        """Return the versioned files that differ from the last commit, the removed ones too."""
+        known: dict[str, Any] = {n.decode(): entry for n, entry in repo.open_index().items()}
+        there = set(self._files())
+        changed = [name for name in known if name not in there]
+        for name in there:
+            path, entry = self._root / name, known.get(name)
+            if entry is None or entry.size != path.stat().st_size or _differs(path, entry.sha):
+                changed.append(name)
+        return sorted(changed)
+
+    def _files(self) -> Iterator[str]:
+        for pattern in ("*.md", "memory/**/*.md", "skills/**/*"):
+            for path in self._root.glob(pattern):
+                if path.is_file() and not path.is_symlink():
+                    yield path.relative_to(self._root).as_posix()
+
+    @contextmanager
+    def _open(self) -> Iterator[Repo]:
+        from dulwich.errors import ObjectFormatException
+        from dulwich.repo import Repo
+
+        if not (self._root / ".git").exists():
+            repo = Repo.init(str(self._root))
+            config = repo.get_config()
+            config.set(_MARK, b"managed", b"true")
+            config.write_to_path()
+            exclude = self._root / ".git" / "info" / "exclude"
+            exclude.parent.mkdir(exist_ok=True)
+            exclude.write_bytes(_EXCLUDE)
+            (self._root / ".git").chmod(0o700)
+            self._commit(repo, BEGINNING, sorted(self._files()))
+        else:
+            repo = Repo(str(self._root))
+        try:
+            yield repo
+        except (OSError, KeyError, ValueError, ObjectFormatException) as error:
+            raise HistoryError(
+                f"The history in {self._root / '.git'} cannot be used ({error}). Next step: look at it "
+                "with git; without the folder a new history begins."
+            ) from error
+        finally:
+            repo.close()
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def changes(self, limit: int = 20) -> list[Change]:
+        """Return the last changes, newest first."""
+        if self.is_foreign or not (self._root / ".git").exists():
+            return []
+        with self._open() as repo:
+            return [_change_of(repo, commit) for commit in _walk(repo, limit)]
+
+    def lines(self, wanted: str, limit: int = 2_000) -> Iterator[tuple[Change, str, str, str]]:
+        """Yield (change, file, ``+`` or ``-``, line) for each line that held all words of
+        ``wanted`` and came or went, oldest first."""
+        words = wanted.casefold().split()
+        if self.is_foreign or not (self._root / ".git").exists():
+            return
+        with self._open() as repo:
+            for commit in reversed(_walk(repo, limit)):
+                change = _change_of(repo, commit)
+                for name in change.files:
+                    before = _lines(_file_at(repo, _parent(repo, commit), name))
+                    after = _lines(_file_at(repo, commit, name))
+                    for sign, some, others in (("-", before, after), ("+", after, before)):
+                        for line in some:
+                            if line not in others and all(w in line.casefold() for w in words):
+                                yield change, name, sign, line
+
+    def of_turn(self, turn: int) -> list[Change]:
+        """Return the changes that a turn was the reason for and that stand, newest first."""
+        changes = self.changes(500)
+        undone = {change.undoes for change in changes}
+        return [c for c in changes if c.turn == turn and c.id not in undone and not c.undoes]
+
+    # -- undo -------------------------------------------------------------------------------
+
+    def undo(self, change_id: str = "") -> Change:
+        """Take one change back, the last one of the assistant's when none is named.
+
+        What was changed since stays: the files are merged line by line. Raises
+        :class:`UndoConflict` when the same lines have changed since; then nothing is changed.
+        """
+        if self.is_foreign:
+            raise UndoConflict(
+                "The home has a git repository of your own, which Reverie leaves alone. "
+                "Next step: use git there."
+            )
+        with locked(self._lock), self._open() as repo:
+            commit = self._find(repo, change_id)
+            change = _change_of(repo, commit)
+            written = self._merged(repo, commit, change)
+            for name, content in written.items():
+                path = self._root / name
+                if content is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    write_atomic(path, content)
+            touched = self._among(repo, [self._root / name for name in written])
+            self._commit(repo, f"Undo: {change.what}", touched, undoes=change.id)
+            return change
+
+    def _find(self, repo: Repo, change_id: str) -> Any:
+        commits = _walk(repo, 5_000)
+        undone = {_trailer(commit, "Undoes") for commit in commits}
+        for commit in commits:
+            id = commit.id.decode()
+            if change_id:
+                if not id.startswith(change_id):
+                    continue
+                if id[:10] in undone:
+                    raise UndoConflict(
+                        f"{change_id} is undone already. Next step: reverie history."
+                    )
+                return commit
+            text = commit.message.decode("utf-8", "replace")
+            if id[:10] not in undone and not text.startswith((BY_HAND, BEGINNING, "Undo:")):
+                return commit
+        what = f"no change {change_id!r}" if change_id else "nothing of the assistant's to undo"
+        raise UndoConflict(f"There is {what}. Next step: reverie history lists the changes.")
+
+    def _merged(self, repo: Repo, commit: Any, change: Change) -> dict[str, bytes | None]:
+        """Return the content of each file without the change; None means that it goes."""
+        result: dict[str, bytes | None] = {}
+        for name in change.files:
+            after = _file_at(repo, commit, name)
+            before = _file_at(repo, _parent(repo, commit), name)
+            path = self._root / name
+            now = path.read_bytes() if path.exists() else None
+            if now == after:
+                result[name] = before
+                continue
+            if now == before:
+                continue
+            merged = without(_lines_b(before), _lines_b(after), _lines_b(now))
+            if merged is None:
+                raise UndoConflict(
+                    f"{change.id} ({change.what}) cannot be taken back by itself: what it wrote in "
+                    f"{name} has changed since. Nothing was changed. Next step: undo the newer change "
+                    "first (reverie history), or edit the file."
+                )
+            result[name] = b"".join(merged)
+        return result
+
+
+def without(before: list[bytes], after: list[bytes], now: list[bytes]) -> list[bytes] | None:
+    """Return ``now`` without the change that made ``after`` of ``before``; None on a conflict.
+
+    Each block that the change wrote must still stand in ``now`` as it was written; lines that it
+    removed come back behind the line that stood before them. A three-way merge would see a conflict
+    where two bullets were added one below the other, which is the rule in these files.
+    """
+    if now == after:
+        return before
+    result = list(now)
+    blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    for kind, b1, b2, a1, a2 in reversed(blocks):
+        if kind == "equal":
+            continue
+        if a2 > a1:
+            at = _place(result, after[a1:a2])
+            if at is None:
+                return None
+            result[at : at + a2 - a1] = before[b1:b2]
+        else:
+            at = _place(result, before[b1 - 1 : b1]) if b1 else -1
+            if at is None:
+                at = len(result) - 1
+            result[at + 1 : at + 1] = before[b1:b2]
+    return result
+
+
+def _place(lines: list[bytes], block: list[bytes]) -> int | None:
+    """Return where ``block`` stands in ``lines``, searching from the end; line ends aside."""
+    wanted = [line.rstrip(b"\r\n") for line in block]
+    for at in range(len(lines) - len(block), -1, -1):
+        if [line.rstrip(b"\r\n") for line in lines[at : at + len(block)]] == wanted:
+            return at
+    return None
+
+
+def _head(repo: Repo) -> Any:
+    from dulwich.refs import HEADREF
+
+    try:
+        return repo[repo.refs[HEADREF]]
+    except KeyError:
+        return None
+
+
+def _walk(repo: Repo, limit: int) -> list[Any]:
+    if _head(repo) is None:
+        return []
+    return [entry.commit for entry in repo.get_walker(max_entries=limit)]
+
+
+def _parent(repo: Repo, commit: Any) -> Any:
+    return repo[commit.parents[0]] if commit.parents else None
+
+
+def _file_at(repo: Repo, commit: Any, name: str) -> bytes | None:
+    from dulwich.object_store import tree_lookup_path
+
+    if commit is None:
+        return None
+    try:
+        _, sha = tree_lookup_path(repo.get_object, commit.tree, name.encode())
+    except KeyError:
+        return None
+    content: bytes = repo.get_object(sha).as_raw_string()
+    return content
+
+
+def _change_of(repo: Repo, commit: Any) -> Change:
+    from dulwich.diff_tree import tree_changes
+
+    parent = _parent(repo, commit)
+    files = []
+    for change in tree_changes(repo.object_store, parent.tree if parent else None, commit.tree):
+        side: Any = change.new if change.new and change.new.path else change.old
+        files.append(side.path.decode("utf-8", "replace"))
+    turn = _trailer(commit, "Turn")
+    return Change(
+        id=commit.id.decode()[:10],
+        when=datetime.fromtimestamp(commit.commit_time, UTC),
+        what=one_line(commit.message.decode("utf-8", "replace").split("\n\n")[0], 200),
+        turn=long_id(turn) if turn else 0,
+        files=tuple(files),
+        undoes=_trailer(commit, "Undoes"),
+    )
+
+
+def _trailer(commit: Any, name: str) -> str:
+    found = re.search(rf"^{name}: (\w+)$", commit.message.decode("utf-8", "replace"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _differs(path: Path, sha: bytes) -> bool:
+    from dulwich.objects import Blob
+
+    return bool(Blob.from_string(path.read_bytes()).id != sha)
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return [
+        line.strip()
+        for line in (content or b"").decode("utf-8", "replace").splitlines()
+        if line.strip()
+    ]
+
+
+def _lines_b(content: bytes | None) -> list[bytes]:
+    return (content or b"").splitlines(keepends=True)
