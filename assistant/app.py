@@ -25,6 +25,7 @@ from assistant.tools.registry import Approve, Registry
 from memory.clean import clean, one_line
 from memory.errors import Corrupt, StorageError
 from memory.facts import notes_of
+from memory.limits import bring_within
 from memory.notes import NoteBook
 from memory.redact import redact
 from memory.salvage import rescue
@@ -157,6 +158,7 @@ class Assistant:
                 places=self.places,
                 lock=home.lock,
                 secrets=secrets,
+                today=lambda: self.now().date(),
                 prepare=self._keep_hand_edit,
                 changed=self._memory_was_changed,
             ),
@@ -214,19 +216,29 @@ class Assistant:
                 self.history.keep_hand_edits(files(turn))
             return f"{len(self.notes.add(found))} notes"
 
+        def limit(turn: Turn) -> str:
+            gone = [
+                leaving
+                for place in self.places.values()
+                for leaving in bring_within(
+                    place.path, place.limit, self.home.archive, self.home.lock, self.now().date()
+                )
+            ]
+            return f"{len(gone)} entries to the archive"
+
         def commit(turn: Turn) -> str:
             made = self.history.record(
                 self.redact(_what_changed(turn)),
-                [*files(turn), *self._memory_files(turn)],
+                [*files(turn), self.home.user, self.home.memory, self.home.archive],
                 turn=turn.id,
             )
             return f"change {made}" if made else "nothing changed"
 
-        return [Step(name="notes", run=note), Step(name="history", run=commit)]
-
-    def _memory_files(self, turn: Turn) -> list[Path]:
-        named = " ".join(m.text for m in turn.messages if m.tool_name == "memory" and not m.error)
-        return [place.path for place in self.places.values() if place.path.name in named]
+        return [
+            Step(name="notes", run=note),
+            Step(name="limits", run=limit),
+            Step(name="history", run=commit),
+        ]
 
     # -- sessions ---------------------------------------------------------------------------
 

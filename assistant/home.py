@@ -52,6 +52,11 @@ class Home:
         return self.root / "memory"
 
     @property
+    def archive(self) -> Path:
+        """What had to leave MEMORY.md or USER.md."""
+        return self.notes / "archive.md"
+
+    @property
     def skills(self) -> Path:
         """The folder of skills."""
         return self.root / "skills"

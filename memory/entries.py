@@ -10,12 +10,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Literal
 
 from memory.atomic import write_atomic
 from memory.clean import clean
 from memory.lock import locked
+from memory.statements import relation
 from memory.tokens import CJK_RANGE
 
 Action = Literal["add", "replace", "remove"]
@@ -260,9 +262,12 @@ def normal_text(text: str) -> str:
 
 
 def apply(
-    file: MemoryFile, operations: Sequence[Operation], limit: int
+    file: MemoryFile, operations: Sequence[Operation], limit: int, today: date | None = None
 ) -> tuple[MemoryFile, list[str]]:
     """Return the file after all ``operations`` and a line for each; all happen or none.
+
+    An added fact that takes the place of an entry (:func:`memory.statements.relation`) replaces it
+    and carries the date of ``today``: the newest statement wins.
 
     The size that counts is the final one, so a batch may add first and remove later. A file that
     is over its limit already may still shrink. Raises :class:`MemoryRefused`.
@@ -270,7 +275,7 @@ def apply(
     done: list[str] = []
     result = file
     for operation in operations:
-        result, line = _one(result, operation)
+        result, line = _one(result, operation, today)
         done.append(line)
     if result.size > limit and result.size > file.size:
         free = max(limit - file.size, 0)
@@ -284,7 +289,7 @@ def apply(
     return result, done
 
 
-def _one(file: MemoryFile, operation: Operation) -> tuple[MemoryFile, str]:
+def _one(file: MemoryFile, operation: Operation, today: date | None) -> tuple[MemoryFile, str]:
     text = normal_text(operation.text)
     if operation.action == "remove":
         entry = file.find(operation.old_text)
@@ -295,7 +300,7 @@ def _one(file: MemoryFile, operation: Operation) -> tuple[MemoryFile, str]:
         known = file.known(text)
         if known:
             return file, f"already known: {known.text}"
-        return file.add(text), f"added: {text}"
+        return _add(file, text, today)
     entry = file.find(operation.old_text)
     twin = file.known(text)
     if twin and twin != entry:
@@ -303,8 +308,27 @@ def _one(file: MemoryFile, operation: Operation) -> tuple[MemoryFile, str]:
     return file.replace(entry, text), f"replaced: {entry.text} -> {text}"
 
 
+def _add(file: MemoryFile, text: str, today: date | None) -> tuple[MemoryFile, str]:
+    relations = [(relation(entry.text, text), entry) for entry in file.entries]
+    if said := next((entry for kind, entry in relations if kind == "same"), None):
+        return file, f"already known: {said.text}"
+    old = [entry for kind, entry in relations if kind == "supersedes"]
+    if not old:
+        return file.add(text), f"added: {text}"
+    dated = f"{text} (since {today.isoformat()})" if today else text
+    result = file.replace(old[-1], dated)
+    for entry in reversed(old[:-1]):
+        result = result.remove(entry)
+    gone = " / ".join(entry.text for entry in old)
+    return result, f"replaced: {gone} -> {dated}"
+
+
 def change(
-    path: Path, operations: Sequence[Operation], limit: int, lock: Path
+    path: Path,
+    operations: Sequence[Operation],
+    limit: int,
+    lock: Path,
+    today: date | None = None,
 ) -> tuple[MemoryFile, MemoryFile, list[str]]:
     """Apply ``operations`` to the file at ``path`` under the home's lock.
 
@@ -313,7 +337,7 @@ def change(
     """
     with locked(lock):
         before = MemoryFile.read(path)
-        after, done = apply(before, operations, limit)
+        after, done = apply(before, operations, limit, today)
         if after.raw != before.raw:
             write_atomic(path, after.to_bytes())
     return before, after, done

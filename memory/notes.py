@@ -12,12 +12,14 @@ from memory.atomic import write_atomic
 from memory.clean import one_line
 from memory.entries import MemoryFile, same_key
 from memory.lock import locked
+from memory.statements import relation
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _SOURCE = re.compile(
     r"\s*\((?P<kind>[a-z]+), (?P<who>[a-z ]+), (?P<time>\d\d:\d\d), turn (?P<turn>[0-9a-z]+)\)$"
 )
 TEXT_LIMIT = 400
+MERGED_DAYS = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,10 @@ class Note:
         """Return the note as the text of a bullet: what, then its source in brackets."""
         source = f"({self.kind}, {self.who}, {self.when:%H:%M}, turn {short_id(self.turn)})"
         return f"{one_line(self.text, TEXT_LIMIT)} {source}"
+
+
+def _same(old: str, new: str) -> bool:
+    return relation(old, new) == "same"
 
 
 def short_id(turn: int) -> str:
@@ -65,7 +71,8 @@ class NoteBook:
     def add(self, notes: Iterable[Note]) -> list[Note]:
         """Append notes to the files of their days and return those that were new.
 
-        A note whose text the day already holds is not written again, so repeating is harmless.
+        A note that says the same as one of its day or of the two weeks before is not written
+        again; so repeating is harmless, and a fact told daily stands once.
         """
         by_day: dict[date, list[Note]] = {}
         for note in notes:
@@ -78,14 +85,20 @@ class NoteBook:
 
     def _append(self, day: date, notes: Sequence[Note]) -> list[Note]:
         file = MemoryFile.read(self.path(day))
-        known = {same_key(strip_source(entry.text)) for entry in file.entries}
-        added = []
+        earlier = [
+            strip_source(text)
+            for back in range(MERGED_DAYS + 1)
+            for text in self.texts(day - timedelta(days=back))
+        ]
+        known = {same_key(text) for text in earlier}
+        added: list[Note] = []
         if not file.raw:
             file = MemoryFile(raw=f"# {day.isoformat()}\n\n")
         for note in notes:
             key = same_key(one_line(note.text, TEXT_LIMIT))
-            if key and key not in known:
+            if key and key not in known and not any(_same(text, note.text) for text in earlier):
                 known.add(key)
+                earlier.append(note.text)
                 file = file.add(note.render())
                 added.append(note)
         if added:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -51,6 +52,7 @@ def toolset(
     places: dict[Target, MemoryPlace],
     lock: Path,
     secrets: Sequence[str] = (),
+    today: Callable[[], date],
     prepare: Callable[[Path], None] = lambda _: None,
     changed: Changed = lambda *_: None,
 ) -> Toolset:
@@ -88,7 +90,7 @@ def toolset(
             _check_origin(wanted, call)
             prepare(place.path)
             safe = [_redacted(operation, secrets) for operation in wanted]
-            before, after, done = entries.change(place.path, safe, place.limit, lock)
+            before, after, done = entries.change(place.path, safe, place.limit, lock, today())
         except (MemoryRefused, Locked) as error:
             failures[call.turn] += 1
             raise ToolError(str(error)) from None

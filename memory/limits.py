@@ -1,0 +1,191 @@
+"""Owns capacity: a memory file over its limit is brought within it, and nothing is lost.
+
+In this order: duplicates, superseded entries, expired ones, a consolidation that a model proposes and
+code checks, then the oldest entries. All that leaves goes to ``memory/archive.md`` with its reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from memory.atomic import write_atomic
+from memory.clean import one_line
+from memory.entries import MemoryEntry, MemoryFile
+from memory.lock import locked
+from memory.statements import relation, statement
+
+_ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)\b")
+_SINCE = re.compile(r"\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
+_EVENT = re.compile(
+    r"\b(?:on|at|until|due|deadline|appointment|meeting|flight|trip|exam|call|visit|deliver|by|fly"
+    r"|debug\w*|fix\w*|todo|to do)\b"
+    r"|开会|面试|体检|考试|出发|航班|截止|到期|约|待办",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]+|[\w.+-]+@[\w.-]+|https?://\S+|[#/~][\w./-]+")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|n't|don't|doesn't|without|cannot)\b|不|没|别|勿", re.IGNORECASE
+)
+ARCHIVE_TITLE = "# What had to leave memory\n\n"
+
+Consolidate = Callable[[Sequence[str]], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """An entry that leaves a memory file, and why."""
+
+    text: str
+    reason: str
+
+
+def relieve(
+    file: MemoryFile, limit: int, today: date, consolidate: Consolidate | None = None
+) -> tuple[MemoryFile, list[Leaving]]:
+    """Return ``file`` within ``limit`` characters, and what left it; what fits is not touched.
+
+    What a person wrote around the entries stays; if that alone is over the limit, the file ends
+    without entries and over its limit.
+    """
+    gone: list[Leaving] = []
+    if file.size <= limit:
+        return file, gone
+    for step in (_duplicates, _superseded, lambda entries: _expired(entries, today)):
+        if file.size > limit:
+            file = _without(file, step(file.entries), gone)
+    if file.size > limit and consolidate is not None:
+        file = _consolidated(file, consolidate, gone)
+    if file.size > limit:
+        over, leaving = file.size - limit, []
+        for entry in file.entries:  # the oldest stand first
+            if over <= 0:
+                break
+            leaving.append((entry, "room was needed; it was the oldest"))
+            over -= entry.end - entry.start
+        file = _without(file, leaving, gone)
+    return file, gone
+
+
+def _without(
+    file: MemoryFile, leaving: Iterable[tuple[MemoryEntry, str]], gone: list[Leaving]
+) -> MemoryFile:
+    raw = file.raw
+    for entry, reason in sorted(leaving, key=lambda pair: pair[0].start, reverse=True):
+        raw = raw[: entry.start] + raw[entry.end :]
+        gone.append(Leaving(text=entry.text, reason=reason))
+    return MemoryFile(raw=raw)
+
+
+def _related(
+    entries: Sequence[MemoryEntry], kind: str
+) -> Iterable[tuple[MemoryEntry, MemoryEntry]]:
+    """Yield (older, newer) pairs of a relation. Only entries that share a telling word or a slot
+    are compared, so that a file of thousands takes no quadratic time."""
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for position, entry in enumerate(entries):
+        said = statement(entry.text)
+        keys = {min(said.content)} if said.content else set()
+        for key in (*keys, *(sorted(said.content)[1:2]), said.slot):
+            if key:
+                groups[said.subject, key].append(position)
+    seen: set[int] = set()
+    for positions in groups.values():
+        for place, newer in enumerate(positions):
+            for older in positions[max(0, place - 50) : place]:
+                if older not in seen and relation(entries[older].text, entries[newer].text) == kind:
+                    seen.add(older)
+                    yield entries[older], entries[newer]
+
+
+def _duplicates(entries: Sequence[MemoryEntry]) -> list[tuple[MemoryEntry, str]]:
+    return [
+        (older, f"said again: {one_line(newer.text, 80)}")
+        for older, newer in _related(entries, "same")
+    ]
+
+
+def _superseded(entries: Sequence[MemoryEntry]) -> list[tuple[MemoryEntry, str]]:
+    return [
+        (older, f"superseded by: {one_line(newer.text, 80)}")
+        for older, newer in _related(entries, "supersedes")
+    ]
+
+
+def _expired(entries: Sequence[MemoryEntry], today: date) -> list[tuple[MemoryEntry, str]]:
+    """Entries whose dates are all past and that speak of an event or a task."""
+    rows = []
+    for entry in entries:
+        dates = _ISO.findall(_SINCE.sub("", entry.text))
+        if dates and max(dates) < today.isoformat() and _EVENT.search(entry.text):
+            rows.append((entry, f"its date has passed ({max(dates)})"))
+    return rows
+
+
+def _consolidated(file: MemoryFile, consolidate: Consolidate, gone: list[Leaving]) -> MemoryFile:
+    """Take a proposal of fewer, shorter entries, if it keeps every name, number and negation."""
+    old = [entry.text for entry in file.entries]
+    new = [text for text in consolidate(old) if text.strip()]
+    if not new or not keeps_all("\n".join(old), "\n".join(new)):
+        return file
+    result = file
+    for entry in reversed(file.entries):
+        result = result.remove(entry)
+    for text in new:
+        result = result.add(text)
+    if result.size >= file.size:
+        return file
+    gone += [Leaving(text=t, reason="consolidated with others") for t in old if t not in new]
+    return result
+
+
+def keeps_all(old: str, new: str) -> bool:
+    """Whether every name, number and date of ``old`` is in ``new``, and no fewer negations."""
+    low = new.casefold()
+    wanted = {*_NAME.findall(old), *re.findall(r"\d+(?:[.,:-]\d+)*", old)}
+    if any(word.casefold() not in low for word in wanted):
+        return False
+    return len(_NEGATION.findall(new)) >= len(set(_NEGATION.findall(old)))
+
+
+def bring_within(
+    path: Path,
+    limit: int,
+    archive: Path,
+    lock: Path,
+    today: date,
+    consolidate: Consolidate | None = None,
+) -> list[Leaving]:
+    """Bring the file at ``path`` within its limit; what leaves is in the archive before it is gone."""
+    with locked(lock):
+        file = MemoryFile.read(path)
+        after, gone = relieve(file, limit, today, consolidate)
+        if after.raw != file.raw:
+            _archive(archive, path.name, gone, today)
+            write_atomic(path, after.to_bytes())
+    return gone
+
+
+def keep_in_archive(
+    path: Path, name: str, gone: Sequence[Leaving], lock: Path, today: date
+) -> None:
+    """Append entries that left the file called ``name`` to the archive at ``path``."""
+    with locked(lock):
+        _archive(path, name, gone, today)
+
+
+def _archive(path: Path, name: str, gone: Sequence[Leaving], today: date) -> None:
+    file = MemoryFile.read(path)
+    raw = file.raw or ARCHIVE_TITLE
+    if not raw.endswith("\n"):
+        raw += "\n"
+    known = {entry.text for entry in file.entries}
+    for leaving in gone:
+        text = f"{leaving.text} (left {name} on {today.isoformat()}: {leaving.reason})"
+        if text not in known:
+            raw = MemoryFile(raw=raw).add(text).raw if "\n" in text else raw + f"- {text}\n"
+    write_atomic(path, raw.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,121 @@
+"""The same said again, a newer truth, or two things side by side."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memory.entries import MemoryFile, Operation, apply
+from memory.limits import bring_within, keeps_all, relieve
+from memory.statements import relation
+
+DAY = date(2026, 12, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("I love Chinese food", "I hate Chinese food", "supersedes"),
+        ("I love Chinese food", "I don't like Chinese food anymore", "supersedes"),
+        ("I love Chinese food", "Chinese food is my favourite", "same"),
+        ("I love Chinese food", "I really enjoy Chinese food!", "same"),
+        ("I love Chinese food", "I love Chinese films", "apart"),
+        ("I love Chinese food", "my sister hates Chinese food", "apart"),
+        ("I live in Graz", "I live in Linz now", "supersedes"),
+        ("I live in Graz", "We moved to Linz", "supersedes"),
+        ("My sister lives in Graz", "I live in Linz", "apart"),
+        ("call me Ada", "call me Lady Ada", "supersedes"),
+        ("answer me in English", "please reply in German", "supersedes"),
+        ("My shoe size is 42", "My shoe size is 43", "apart"),
+        ("I eat meat", "I don't eat meat", "supersedes"),
+        ("The server runs on port 8080", "The server runs on port 8443", "apart"),
+        ("我喜欢中国菜", "我讨厌中国菜", "supersedes"),
+        ("我喜欢中国菜", "我不喜欢中国菜", "supersedes"),
+        ("我喜欢中国菜", "我很喜欢中国菜", "same"),
+        ("我住在格拉茨", "我搬到林茨了", "supersedes"),
+        ("我妹妹住在格拉茨", "我住在林茨", "apart"),
+    ],
+)
+def test_relations(old: str, new: str, kind: str) -> None:
+    assert relation(old, new) == kind
+
+
+def add(file: MemoryFile, text: str) -> MemoryFile:
+    return apply(file, [Operation(action="add", text=text)], 10_000, DAY)[0]
+
+
+def test_the_newest_statement_wins_with_its_date() -> None:
+    file = add(add(MemoryFile(), "I love Chinese food"), "I hate Chinese food")
+    assert [entry.text for entry in file.entries] == ["I hate Chinese food (since 2026-12-01)"]
+    back = add(file, "I love Chinese food")
+    assert [entry.text for entry in back.entries] == ["I love Chinese food (since 2026-12-01)"]
+
+
+def test_nine_paraphrases_are_one() -> None:
+    file = MemoryFile()
+    for text in (
+        "I love Chinese food",
+        "I like Chinese food",
+        "I really like Chinese food",
+        "Chinese food is my favourite food",
+        "My favourite food is Chinese food",
+        "I'm a fan of Chinese food",
+        "I enjoy Chinese food very much",
+        "I so love Chinese food!",
+        "Remember: I am fond of Chinese food",
+    ):
+        file = add(file, text)
+    assert len(file.entries) == 1
+    assert len(add(file, "I hate Chinese food").entries) == 1
+
+
+def test_said_twice_is_still_one() -> None:
+    file = add(add(MemoryFile(), "my sister is vegetarian"), "My sister is vegetarian.")
+    assert len(file.entries) == 1
+
+
+def test_relief_in_order() -> None:
+    raw = (
+        "# Mine\n\nprose stays\n\n"
+        "- I love Chinese food\n- Chinese food is my favourite\n- I live in Graz\n- I live in Linz\n"
+        "- the dentist appointment is on 2026-11-03\n- likes jazz\n- has a dog called Rex\n"
+    )
+    file = MemoryFile(raw=raw)
+    after, gone = relieve(file, len(raw), DAY)
+    assert (after, gone) == (file, [])
+    after, gone = relieve(file, len(raw) - 10, DAY)
+    assert [g.text for g in gone] == ["I love Chinese food"]
+    after, gone = relieve(file, len(raw) - 30, DAY)
+    assert [g.text for g in gone] == ["I love Chinese food", "I live in Graz"]
+    after, gone = relieve(file, len(raw) - 50, DAY)
+    assert gone[-1].text.startswith("the dentist") and "passed" in gone[-1].reason
+    after, gone = relieve(file, 60, DAY)
+    assert after.size <= 60 and "prose stays" in after.raw and "Rex" in after.raw
+
+
+def test_a_file_sixty_times_over_its_limit_is_brought_within_it_in_one_pass(tmp_path: Path) -> None:
+    path, archive = tmp_path / "MEMORY.md", tmp_path / "memory" / "archive.md"
+    lines = [f"- fact {n}: the box {n * 7} holds item {n} of kind {n % 13}" for n in range(2700)]
+    path.write_text("# M\n\n" + "\n".join(lines) + "\n")
+    assert path.stat().st_size > 60 * 2200
+    gone = bring_within(path, 2200, archive, tmp_path / "lock", DAY)
+    assert path.stat().st_size <= 2200
+    kept = path.read_text() + archive.read_text()
+    assert all(line[2:] in kept for line in lines)
+    assert len(gone) + len(MemoryFile.read(path).entries) == 2700
+    assert bring_within(path, 2200, archive, tmp_path / "lock", DAY) == []
+
+
+def test_a_consolidation_must_keep_everything() -> None:
+    old = "\n".join(["Ada lives in Graz", "the server is on port 8443", "never call before 9"])
+    assert keeps_all(old, "Lives in Graz; server on port 8443; never call before 9")
+    assert not keeps_all(old, "Lives in Graz; never call before 9")
+    assert not keeps_all(old, "Lives in Graz; server on port 8443; call before 9")
+    raw = "".join(f"- note about thing {n} in a long sentence\n" for n in range(10))
+    file = MemoryFile(raw=raw)
+    after, _ = relieve(file, 200, DAY, lambda texts: ["things " + " ".join(map(str, range(10)))])
+    assert [entry.text for entry in after.entries] == ["things 0 1 2 3 4 5 6 7 8 9"]
+    after, _ = relieve(file, 200, DAY, lambda texts: [""])
+    assert 0 < len(after.entries) < 10
