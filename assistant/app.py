@@ -25,6 +25,7 @@ from assistant.tools.registry import Approve, Registry
 from memory.clean import clean, one_line
 from memory.errors import Corrupt, StorageError
 from memory.facts import notes_of
+from memory.forgotten import is_forgotten
 from memory.limits import bring_within
 from memory.notes import NoteBook
 from memory.redact import redact
@@ -212,6 +213,9 @@ class Assistant:
             if not self.config.memory.notes or turn.status == "undone":
                 return "nothing to do"
             found = [replace(n, text=self.redact(n.text)) for n in notes_of(turn, self.zone)]
+            if self.store:
+                forgotten = is_forgotten(self.store)
+                found = [n for n in found if not forgotten(n.text, n.when)]
             if found:
                 self.history.keep_hand_edits(files(turn))
             return f"{len(self.notes.add(found))} notes"

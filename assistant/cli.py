@@ -394,5 +394,16 @@ def undo(change_id: str, as_json: bool) -> None:
     run.undo(run.place(), change_id, as_json)
 
 
+@reverie.command(context_settings=CONTEXT)
+@click.argument("text", nargs=-1, required=True, type=TEXT)
+@click.option("--dry-run", is_flag=True, help="Only show where it is.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(text: tuple[str, ...], dry_run: bool, yes: bool) -> None:
+    """Remove a fact everywhere: memory, notes, sessions, history; and prove it."""
+    from assistant.commands import forget as run
+
+    run.run(" ".join(text), dry_run, yes)
+
+
 if __name__ == "__main__":
     main()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -191,6 +192,47 @@ class History:
         undone = {change.undoes for change in changes}
         return [c for c in changes if c.turn == turn and c.id not in undone and not c.undoes]
 
+    # -- forgetting -------------------------------------------------------------------------
+
+    def count_holding(self, within: Callable[[str], bool]) -> int:
+        """Return how many stored versions of files, and messages, hold a text."""
+        if self.is_foreign or not (self._root / ".git").exists():
+            return 0
+        with self._open() as repo:
+            return sum(
+                within(repo.object_store[sha].as_raw_string().decode("utf-8", "ignore"))
+                for sha in repo.object_store
+                if repo.object_store[sha].type_name in (b"blob", b"commit")
+            )
+
+    def rewrite(self, within: Callable[[str], bool], without: Callable[[str], str]) -> None:
+        """Write the history anew without a text: blobs and messages are mended, ids change, and the
+        old objects are gone. Hand edits that are not committed yet are committed first."""
+        if self.is_foreign or not (self._root / ".git").exists():
+            return
+        from dulwich.repo import Repo
+
+        with locked(self._lock):
+            with self._open() as old:
+                self._commit(old, f"{BY_HAND} or forgotten", self._changed(old))
+                fresh = self._root / ".git.new"
+                shutil.rmtree(fresh, ignore_errors=True)
+                fresh.mkdir(mode=0o700)
+                new = Repo.init_bare(str(fresh))
+                head = _Rewriter(old, new, within, without).run()
+                if head:
+                    new.refs[b"refs/heads/main"] = head
+                    new.refs.set_symbolic_ref(b"HEAD", b"refs/heads/main")
+                new.close()
+                shutil.copyfile(self._root / ".git" / "config", fresh / "config")
+                shutil.copytree(self._root / ".git" / "info", fresh / "info", dirs_exist_ok=True)
+            aside = self._root / ".git.old"
+            (self._root / ".git").rename(aside)
+            fresh.rename(self._root / ".git")
+            shutil.rmtree(aside)
+            with self._open() as repo:
+                repo.get_worktree().reset_index()
+
     # -- undo -------------------------------------------------------------------------------
 
     def undo(self, change_id: str = "") -> Change:
@@ -259,6 +301,50 @@ class History:
                 )
             result[name] = b"".join(merged)
         return result
+
+
+class _Rewriter:
+    """Copies a history, with blobs and messages passed through ``without`` where ``within``."""
+
+    def __init__(
+        self, old: Repo, new: Repo, within: Callable[[str], bool], without: Callable[[str], str]
+    ) -> None:
+        self._old, self._new, self._within, self._without = old, new, within, without
+        self._known: dict[bytes, bytes] = {}
+
+    def run(self) -> Any:
+        """Copy all commits, oldest first; return the id of the last."""
+        head: Any = None
+        for commit in reversed(_walk(self._old, 1_000_000)):
+            copy = commit.copy()
+            copy.tree = self._tree(commit.tree)
+            copy.parents = [head] if head else []
+            copy.message = self._mended(commit.message)
+            self._new.object_store.add_object(copy)
+            head = copy.id
+        return head
+
+    def _mended(self, raw: bytes) -> bytes:
+        text = raw.decode("utf-8", "surrogateescape")
+        if not self._within(text):
+            return raw
+        return (self._without(text) or "(forgotten)").encode("utf-8", "surrogateescape")
+
+    def _tree(self, sha: Any) -> Any:
+        from dulwich.objects import Blob, Tree
+
+        if sha in self._known:
+            return self._known[sha]
+        item = self._old[sha]
+        if isinstance(item, Tree):
+            made: Any = Tree()
+            for entry in item.items():
+                made.add(entry.path, entry.mode, self._tree(entry.sha))
+        else:
+            made = Blob.from_string(self._mended(item.as_raw_string()))
+        self._new.object_store.add_object(made)
+        self._known[sha] = made.id
+        return made.id
 
 
 def without(before: list[bytes], after: list[bytes], now: list[bytes]) -> list[bytes] | None:

@@ -61,6 +61,14 @@ def _m003_hook(db: Database) -> None:
     db.execute("CREATE INDEX turns_owed ON turns(id) WHERE hook_owed = 1")
 
 
+def _m004_forgotten(db: Database) -> None:
+    """Tombstones of what was forgotten: hashes of words, never the words."""
+    db.execute(
+        "CREATE TABLE forgotten (digest TEXT PRIMARY KEY, words INTEGER NOT NULL,"
+        " at INTEGER NOT NULL) WITHOUT ROWID"
+    )
+
+
 FULL_TEXT = (
     # What a search brought up is no new evidence: indexed, it would echo for ever.
     """CREATE VIEW messages_indexed AS SELECT id, CASE WHEN role = 2 AND data LIKE
@@ -83,7 +91,7 @@ FULL_TEXT = (
 )
 """The full-text part of the schema, on its own because a damaged index is dropped and rebuilt."""
 
-STEPS = (_m001_sessions, _m002_full_text, _m003_hook)
+STEPS = (_m001_sessions, _m002_full_text, _m003_hook, _m004_forgotten)
 
 
 def migrate(connection: sqlite3.Connection, lock: Path) -> None:

@@ -33,7 +33,7 @@ _NOT = re.compile(
 )
 _OTHERS = re.compile(
     rf"^\W*(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir) (?:\w+ ){{0,2}}?({PEOPLE_EN})\b|^\W*我(?:的|家)?({PEOPLE_ZH})"
-    r"|^\W*([A-Z]\w+)(?:'s)? (?:is|has|likes|loves|hates|lives|works|moved)\b"
+    r"|^\W*(?!(?:I|We|You|He|She|They|It|Now)\b)([A-Z]\w+)(?:'s)? (?:is|has|likes|loves|hates|lives|works|moved)\b"
 )
 _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (

@@ -1,0 +1,265 @@
+"""Owns forgetting: what holds a text, its removal from text and rows, and the tombstones.
+
+A tombstone is a salted hash, never the words: it keeps background steps that still hold an old copy
+from writing it back, and lets the user say the same anew later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memory import db
+from memory.rows import to_ms
+from memory.sessions import SessionStore
+from memory.tokens import CJK
+
+GONE = "[forgotten]"
+_WORD = re.compile(r"[\w'’]+")
+_SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？]?\s?")
+
+
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """What shall be forgotten, compared without case and by white space as such."""
+
+    text: str
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        return _compiled(self.text)
+
+    def within(self, text: str) -> bool:
+        """Whether ``text`` holds it."""
+        return bool(self._pattern.search(text))
+
+    def without(self, text: str) -> str:
+        """Return ``text`` with each sentence that holds it replaced by ``[forgotten]``."""
+        if not self.within(text):
+            return text
+        parts = []
+        for sentence in _SENTENCE.findall(text):
+            end = sentence[len(sentence.rstrip()) :]
+            parts.append(f"{GONE}{end}" if self.within(sentence) else sentence)
+        joined = "".join(parts)
+        return self._pattern.sub(GONE, joined)  # it may run over the end of a sentence
+
+    def without_lines(self, text: str) -> str:
+        """Return ``text`` without the lines that hold it; a bullet goes with its further lines."""
+        lines = text.splitlines(keepends=True)
+        kept: list[str] = []
+        dropping = False
+        for position, line in enumerate(lines):
+            continues = line.startswith(("  ", "\t")) and line.strip()
+            if dropping and continues:
+                continue
+            bullet = [line]
+            for later in lines[position + 1 :]:
+                if not (later.startswith(("  ", "\t")) and later.strip()):
+                    break
+                bullet.append(later)
+            whole = "".join(bullet) if line.startswith(("-", "*", "+")) else line
+            dropping = self.within(whole)
+            if not dropping:
+                kept.append(line)
+        return self._pattern.sub(GONE, "".join(kept))
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    words = [re.escape(word) for word in text.split()]
+    return re.compile(r"\s+".join(words), re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One place that holds the text: a file with its line, or a row of the archive."""
+
+    place: str
+    text: str
+
+
+# -- the archive ----------------------------------------------------------------------------
+
+
+def traces_in(store: SessionStore, needle: Needle) -> list[Trace]:
+    """Return what in the archive holds the text: messages, titles, prompts, states."""
+    found = []
+    for row in _candidates(store, needle):
+        where = f"session {row['session_id']}, message {row['id']}"
+        if needle.within(row["text"]):
+            found.append(Trace(place=where, text=row["text"]))
+        elif row["data"] and needle.within(_plain(row["data"])):
+            found.append(Trace(place=f"{where} (what travelled with it)", text=""))
+    for row in store.query("SELECT id, title, system_prompt, state FROM sessions"):
+        for name in ("title", "system_prompt", "state"):
+            if needle.within(row[name]):
+                found.append(Trace(place=f"session {row['id']}, {name.replace('_', ' ')}", text=""))
+    return found
+
+
+def _candidates(store: SessionStore, needle: Needle) -> Iterator[Any]:
+    """Yield the messages whose text or extras hold the longest word of the text."""
+    word = max(needle.text.split(), key=len)
+    connection = store.connection()
+    cursor = connection.execute(
+        "SELECT m.id, m.text, m.data, s.id AS session_id FROM messages m JOIN turns t ON t.id = m.turn"
+        " JOIN sessions s ON s.key = t.session"
+        " WHERE instr(lower(m.text), ?1) OR instr(lower(coalesce(m.data, '')), ?1)"
+        if word.isascii()
+        else "SELECT m.id, m.text, m.data, s.id AS session_id FROM messages m"
+        " JOIN turns t ON t.id = m.turn JOIN sessions s ON s.key = t.session",
+        (word.lower(),) if word.isascii() else (),
+    )
+    for row in cursor.fetchall():
+        if needle.within(row["text"]) or (row["data"] and needle.within(_plain(row["data"]))):
+            yield row
+
+
+def _plain(data: str) -> str:
+    """Return the strings inside stored JSON: escapes would hide what is looked for."""
+    return "\n".join(_strings(json.loads(data)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        try:
+            inner = json.loads(value) if value[:1] in "{[" and value else None
+        except ValueError:
+            inner = None
+        if inner is not None:
+            yield from _strings(inner)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key)
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+
+
+def remove_from(store: SessionStore, needle: Needle, now: datetime) -> int:
+    """Remove the text from the archive, leave a tombstone, and compact the file; return how many
+    rows changed. Nothing of it is left in free pages, the log or the full-text index."""
+    changed = 0
+    rows = list(_candidates(store, needle))
+    with db.transaction(store.connection()) as connection:
+        for row in rows:
+            data = (
+                json.dumps(_without(json.loads(row["data"]), needle), ensure_ascii=False)
+                if row["data"]
+                else None
+            )
+            connection.execute(
+                "UPDATE messages SET text = ?, data = ? WHERE id = ?",
+                (needle.without(row["text"]), data, row["id"]),
+            )
+            changed += 1
+        for row in connection.execute(
+            "SELECT key, title, system_prompt, state FROM sessions"
+        ).fetchall():
+            values = (
+                needle.without(row["title"]),
+                needle.without_lines(row["system_prompt"]),
+                json.dumps(_without(json.loads(row["state"] or "{}"), needle), ensure_ascii=False),
+            )
+            if values[:2] != (row["title"], row["system_prompt"]) or needle.within(row["state"]):
+                connection.execute(
+                    "UPDATE sessions SET title = ?, system_prompt = ?, state = ? WHERE key = ?",
+                    (*values, row["key"]),
+                )
+                changed += 1
+        connection.execute("UPDATE hook_steps SET detail = ''")
+        connection.execute(
+            "INSERT OR REPLACE INTO forgotten(digest, words, at) VALUES (?, ?, ?)",
+            (*_tombstone(needle.text), to_ms(now)),
+        )
+    from memory.full_text import compact
+
+    compact(store)
+    return changed
+
+
+def _without(value: Any, needle: Needle) -> Any:
+    if isinstance(value, str):
+        if value[:1] in ("{", "["):
+            try:
+                return json.dumps(_without(json.loads(value), needle), ensure_ascii=False)
+            except ValueError:
+                pass
+        return needle.without(value)
+    if isinstance(value, dict):
+        return {key: _without(item, needle) for key, item in value.items()}
+    return [_without(item, needle) for item in value] if isinstance(value, list) else value
+
+
+# -- tombstones -----------------------------------------------------------------------------
+
+
+def _units(text: str) -> list[str]:
+    low = text.casefold()
+    return list(CJK.sub(r" \g<0> ", low).split()) if CJK.search(low) else _WORD.findall(low)
+
+
+def _digest(units: list[str]) -> str:
+    return hashlib.sha256(("reverie:" + " ".join(units)).encode()).hexdigest()
+
+
+def _tombstone(text: str) -> tuple[str, int]:
+    units = _units(text)
+    return _digest(units), len(units)
+
+
+def is_forgotten(store: SessionStore) -> Callable[[str, datetime], bool]:
+    """Return a test: does a text that was said at a moment hold what was forgotten after it?"""
+    stones = {
+        (row["words"], row["digest"]): row["at"]
+        for row in store.query("SELECT digest, words, at FROM forgotten")
+    }
+    lengths = {length for length, _ in stones}
+
+    def test(text: str, said: datetime) -> bool:
+        units = _units(text) if stones else []
+        moment = to_ms(said)
+        for length in lengths:
+            for start in range(len(units) - length + 1):
+                at = stones.get((length, _digest(units[start : start + length])))
+                if at is not None and moment <= at:
+                    return True
+        return False
+
+    return test
+
+
+# -- files ----------------------------------------------------------------------------------
+
+
+def text_files(root: Path) -> Iterator[Path]:
+    """Yield the files of a home that hold text, the derived index and git's own left out."""
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if not path.is_file() or path.is_symlink() or parts[0] in (".git", "index", ".env"):
+            continue
+        if not path.name.startswith("state.db") and path.name != ".lock":
+            yield path
+
+
+def traces_of_files(root: Path, needle: Needle) -> list[Trace]:
+    """Return the lines of files that hold the text."""
+    found = []
+    for path in text_files(root):
+        text = path.read_bytes().decode("utf-8", "replace")
+        if not needle.within(text):
+            continue
+        lines = [n for n, line in enumerate(text.splitlines(), 1) if needle.within(line)]
+        name = path.relative_to(root).as_posix()
+        for number in lines or [0]:
+            line = text.splitlines()[number - 1].strip() if number else ""
+            found.append(Trace(place=f"{name}:{number}" if number else name, text=line))
+    return found

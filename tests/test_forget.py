@@ -1,0 +1,100 @@
+"""Forget means gone: no file, row, index, log or git object holds it, and nothing brings it back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.app import Assistant
+from assistant.errors import ReverieError
+from assistant.forget import forget, holding, look
+from memory.facts import notes_of
+from memory.forgotten import Needle
+from memory.session_search import search
+from tests.conftest import Clock, ask
+from tests.support.cli import reverie
+
+Make = Callable[..., Assistant]
+
+
+def test_it_leaves_every_place(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    reverie(at, stdin="remember that I am allergic to Brazil nuts\nI also like jazz.\n")
+    reverie(at, stdin="what do you know about me?\nwhat did we say about brazil nuts?\n")
+    (at / "DREAMS.md").write_text(
+        "# Dreams\n\nI dreamt of brazil  nuts and rain.\n\nThen of jazz.\n"
+    )
+    (at / "outputs" / "x.txt").write_text("BRAZIL NUTS everywhere")
+    shown = reverie(at, "forget", "Brazil nuts", "--dry-run").stdout
+    for place in ("USER.md:", "memory/20", "DREAMS.md:", "outputs/x.txt", "session ", "history:"):
+        assert place in shown, place
+    assert list(holding(at, Needle("brazil nuts")))
+    assert reverie(at, "forget", "Brazil nuts").returncode == 2
+    done = reverie(at, "forget", "Brazil nuts", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "Gone" in done.stdout
+    assert list(holding(at, Needle("brazil nuts"))) == []
+    assert "Then of jazz." in (at / "DREAMS.md").read_text()
+    assert "jazz" in reverie(at, "memory", "notes").stdout
+    assert "Nothing holds" in reverie(at, "forget", "Brazil nuts", "--yes").stdout
+    assert reverie(at, "doctor").returncode == 0
+    assert reverie(at, "history").stdout.strip()
+    assert reverie(at, "-m", "hello").returncode == 0
+
+
+def test_chinese_and_too_short(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    reverie(at, stdin="记住我对花生过敏。\n我喜欢爵士乐\n")
+    assert reverie(at, "forget", "花生过敏", "--yes").returncode == 0
+    assert list(holding(at, Needle("花生过敏"))) == []
+    assert reverie(at, "forget", "ab", "--yes").returncode == 1
+
+
+def test_a_step_that_still_holds_it_cannot_write_it_back(
+    make_assistant: Make, clock: Clock
+) -> None:
+    assistant = make_assistant("ok", "ok")
+    talk = assistant.converse()
+    turn = ask(talk, "I'm allergic to hazelnuts")
+    clock.advance(minutes=1)
+    stale = assistant.hook._steps[0]
+    forget(assistant.home, assistant.store, assistant.history, "hazelnuts", clock())
+    assert notes_of(turn, assistant.zone)  # the old copy still says it
+    assert stale.run(turn) == "0 notes"
+    assert list(holding(assistant.home.root, Needle("hazelnuts"))) == []
+    clock.advance(minutes=1)
+    again = ask(assistant.converse(), "I'm allergic to hazelnuts")
+    assert stale.run(again) == "1 notes"  # said anew, it is remembered anew
+
+
+def test_other_words_stay(make_assistant: Make) -> None:
+    assistant = make_assistant("Noted: cedar. The oak is tall.", "ok")
+    talk = assistant.converse()
+    ask(talk, "I planted a cedar. I planted an oak.")
+    forget(assistant.home, assistant.store, assistant.history, "cedar", assistant.now())
+    texts = [m.text for m in assistant.store.history(talk.session.id)]
+    assert texts == ["[forgotten] I planted an oak.", "[forgotten] The oak is tall."]
+    assert search(assistant.store, "oak") and not search(assistant.store, "cedar")
+    with pytest.raises(ReverieError):
+        look(assistant.home, assistant.store, assistant.history, " ")
+
+
+def test_random_texts_of_a_home_can_be_forgotten(make_assistant: Make, clock: Clock) -> None:
+    random.seed(3)
+    words = [f"word{n}x" for n in range(30)]
+    facts = [f"I like {random.choice(words)} with {random.choice(words)}" for _ in range(15)]
+    assistant = make_assistant(*["ok"] * 15)
+    talk = assistant.converse()
+    for fact in facts:
+        ask(talk, fact)
+        clock.advance(days=1)
+    assistant.hook.work_off()
+    for word in random.sample(words, 6):
+        forget(
+            assistant.home, assistant.store, assistant.history, word, clock() + timedelta(days=1)
+        )
+        assert list(holding(assistant.home.root, Needle(word))) == []
