@@ -15,6 +15,7 @@ from assistant.after_turn import AfterTurn, Step
 from assistant.config import Config, Environment, local_zone, with_model
 from assistant.conversation import Conversation
 from assistant.errors import UsageError
+from assistant.forget import forget, look
 from assistant.history import History, HistoryError
 from assistant.home import Home
 from assistant.providers.base import Provider
@@ -25,7 +26,7 @@ from assistant.tools.registry import Approve, Registry
 from memory.clean import clean, one_line
 from memory.errors import Corrupt, StorageError
 from memory.facts import notes_of
-from memory.forgotten import is_forgotten
+from memory.forgotten import Needle, is_forgotten
 from memory.limits import bring_within
 from memory.notes import NoteBook
 from memory.redact import redact
@@ -92,6 +93,8 @@ class Assistant:
         self.now = clock or (lambda: datetime.now(self.zone))
         self.approve = approve
         self.notices: list[str] = []
+        self.forgotten: list[Needle] = []
+        """What this process was told to forget: nothing of it goes to disk or to a model again."""
         self.created = home.create()
         _log_to(home.log, self.redact)
         self.store = self._open_store()
@@ -106,7 +109,22 @@ class Assistant:
 
     def redact(self, text: str) -> str:
         """Return ``text`` without credentials; the one filter before anything is kept."""
+        for needle in self.forgotten:
+            text = needle.without(text)
         return redact(text, self.environment.secrets)
+
+    def forget(self, text: str) -> None:
+        """Forget ``text`` everywhere, in what this process still holds as well."""
+        if self.store is None:
+            raise UsageError("The archive cannot be opened. Next step: reverie doctor.")
+        self.forgotten.append(Needle(" ".join(text.split())))
+        self.memory_changed |= {place.path for place in self.places.values()}
+        forget(self.home, self.store, self.history, text, self.now())
+
+    def _places_of(self, text: str) -> list[str]:
+        if self.store is None:
+            raise UsageError("The archive cannot be opened. Next step: reverie doctor.")
+        return look(self.home, self.store, self.history, text).lines()
 
     # -- parts ------------------------------------------------------------------------------
 
@@ -163,6 +181,7 @@ class Assistant:
                 prepare=self._keep_hand_edit,
                 changed=self._memory_was_changed,
             ),
+            memory.forgetting(look=self._places_of, forget=self.forget),
             recall.toolset(store=self.store, zone=self.zone, now=self.now),
             todo.toolset(load=self._load_state, save=self._save_state),
         ]

@@ -405,5 +405,45 @@ def forget(text: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     run.run(" ".join(text), dry_run, yes)
 
 
+@reverie.command(context_settings=CONTEXT)
+@click.option("--wait", is_flag=True, help="Do what is owed now and return when nothing is.")
+@JSON
+def status(wait: bool, as_json: bool) -> None:
+    """Show what the post-turn hook owes, and how its steps went."""
+    from assistant.commands import status as run
+
+    run.show(wait, as_json)
+
+
+@reverie.command(context_settings=CONTEXT)
+@click.option(
+    "--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How far back."
+)
+@JSON
+def usage(days: int, as_json: bool) -> None:
+    """Show model calls and tokens by source."""
+    from assistant.commands import status as run
+
+    run.usage(days, as_json)
+
+
+@reverie.command(context_settings=CONTEXT)
+@click.argument("folder", type=click.Path(path_type=Path))
+def export(folder: Path) -> None:
+    """Write everything in open formats to a new folder: files, sessions, history."""
+    from assistant.commands import export as run
+
+    run.run(folder)
+
+
+@reverie.command(context_settings=CONTEXT)
+@_chat_options
+def private(**options: Any) -> None:
+    """A chat of which nothing remains: no archive, no notes, no memory."""
+    from assistant.commands import private as run
+
+    run.run(lambda: _chat(**options))
+
+
 if __name__ == "__main__":
     main()

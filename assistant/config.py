@@ -145,8 +145,18 @@ class Environment:
         )
 
 
+_LENT: list[Home] = []
+
+
+def use_home(home: Home | None) -> None:
+    """Make this process use ``home`` instead of the user's; None ends that. For private chats."""
+    _LENT[:] = [home] if home else []
+
+
 def find_home(variables: Mapping[str, str] | None = None) -> Home:
     """Return the home: ``REVERIE_HOME``, else ``~/.reverie``."""
+    if _LENT:
+        return _LENT[0]
     named = (os.environ if variables is None else variables).get("REVERIE_HOME")
     return Home(Path(named).expanduser() if named else Path.home() / ".reverie")
 

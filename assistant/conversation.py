@@ -18,6 +18,7 @@ from assistant.loop import Setup, run_turn
 from assistant.tools.registry import Cancel, keep_whole
 from memory.clean import clean
 from memory.errors import StorageError
+from memory.rows import scrubbed
 from memory.sessions import Session, UnknownSession
 from memory.transcript import Message, Turn, new_turn_id
 from skills_guard.scanner import neutralise
@@ -57,8 +58,11 @@ class Conversation:
 
     @property
     def history(self) -> list[Message]:
-        """All messages that stand, oldest first."""
-        return [message for turn in self.turns for message in turn.messages]
+        """All messages that stand, oldest first, without what was forgotten meanwhile."""
+        messages = [message for turn in self.turns for message in turn.messages]
+        if not self._assistant.forgotten:
+            return messages
+        return [scrubbed(message, self._assistant.redact) for message in messages]
 
     def ask(self, text: str, *, cancel: Cancel | None = None) -> Iterator[Event]:
         """Answer ``text`` and yield the turn's events, ``TurnEnded`` last.

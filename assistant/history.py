@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assistant.errors import ReverieError
+from assistant.rewriting import Rewriter
 from memory.atomic import write_atomic
 from memory.clean import one_line
 from memory.lock import locked
@@ -210,6 +211,7 @@ class History:
         old objects are gone. Hand edits that are not committed yet are committed first."""
         if self.is_foreign or not (self._root / ".git").exists():
             return
+        from dulwich.refs import Ref
         from dulwich.repo import Repo
 
         with locked(self._lock):
@@ -219,10 +221,12 @@ class History:
                 shutil.rmtree(fresh, ignore_errors=True)
                 fresh.mkdir(mode=0o700)
                 new = Repo.init_bare(str(fresh))
-                head = _Rewriter(old, new, within, without).run()
+                commits = list(reversed(_walk(old, 1_000_000)))
+                head = Rewriter(old, new, within, without).run(commits)
                 if head:
-                    new.refs[b"refs/heads/main"] = head
-                    new.refs.set_symbolic_ref(b"HEAD", b"refs/heads/main")
+                    branch = Ref(b"refs/heads/main")
+                    new.refs[branch] = head
+                    new.refs.set_symbolic_ref(Ref(b"HEAD"), branch)
                 new.close()
                 shutil.copyfile(self._root / ".git" / "config", fresh / "config")
                 shutil.copytree(self._root / ".git" / "info", fresh / "info", dirs_exist_ok=True)
@@ -301,50 +305,6 @@ class History:
                 )
             result[name] = b"".join(merged)
         return result
-
-
-class _Rewriter:
-    """Copies a history, with blobs and messages passed through ``without`` where ``within``."""
-
-    def __init__(
-        self, old: Repo, new: Repo, within: Callable[[str], bool], without: Callable[[str], str]
-    ) -> None:
-        self._old, self._new, self._within, self._without = old, new, within, without
-        self._known: dict[bytes, bytes] = {}
-
-    def run(self) -> Any:
-        """Copy all commits, oldest first; return the id of the last."""
-        head: Any = None
-        for commit in reversed(_walk(self._old, 1_000_000)):
-            copy = commit.copy()
-            copy.tree = self._tree(commit.tree)
-            copy.parents = [head] if head else []
-            copy.message = self._mended(commit.message)
-            self._new.object_store.add_object(copy)
-            head = copy.id
-        return head
-
-    def _mended(self, raw: bytes) -> bytes:
-        text = raw.decode("utf-8", "surrogateescape")
-        if not self._within(text):
-            return raw
-        return (self._without(text) or "(forgotten)").encode("utf-8", "surrogateescape")
-
-    def _tree(self, sha: Any) -> Any:
-        from dulwich.objects import Blob, Tree
-
-        if sha in self._known:
-            return self._known[sha]
-        item = self._old[sha]
-        if isinstance(item, Tree):
-            made: Any = Tree()
-            for entry in item.items():
-                made.add(entry.path, entry.mode, self._tree(entry.sha))
-        else:
-            made = Blob.from_string(self._mended(item.as_raw_string()))
-        self._new.object_store.add_object(made)
-        self._known[sha] = made.id
-        return made.id
 
 
 def without(before: list[bytes], after: list[bytes], now: list[bytes]) -> list[bytes] | None:

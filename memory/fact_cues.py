@@ -96,7 +96,7 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
         _any(
             r"\b(?:prefer|favou?rite|can'?t stand|cannot stand|hate|loathe|dislike|love|adore|enjoy|detest"
             r"|not a (?:big )?fan|big fan|not keen|keen on|allergic to the word|can'?t bear|fond of|sick of|rather (?:have|not|you))\b",
-            r"\bi (?:really |do |don'?t |dont |never |always |usually |only )*(?:like|want you|need you|drink|take my|watch|listen|read)\b",
+            r"\bi (?:really |do |don'?t |dont |never |always |usually |only |also |still |just )*(?:like|want you|need you|drink|take my|watch|listen|read)\b",
             r"\bfrom now on\b|\bgoing forward\b|\bin (?:the )?future\b|\bby default\b|\bwhenever you\b|\bwhen you (?:write|answer|reply|send)\b",
             r"^\s*(?:and |also |but |please |pls |plz |btw |oh )*(?:don'?t|dont|do not|never|always|stop|no more|keep (?:it|your|the|answers|replies)"
             r"|use (?:metric|celsius|british|bullet|24)|drop the|skip the|leave out|avoid|no (?:emojis?|jargon|exclamation|huge|long|small talk))\b",

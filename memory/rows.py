@@ -63,6 +63,11 @@ def redacted(message: Message, redact: Callable[[str], str]) -> Message:
     return replace(message, context=redact(message.context), tool_calls=calls)
 
 
+def scrubbed(message: Message, redact: Callable[[str], str]) -> Message:
+    """Return a message with its text, context and tool arguments redacted."""
+    return replace(redacted(message, redact), text=redact(message.text))
+
+
 def redact_json(text: str, redact: Callable[[str], str]) -> str:
     """Return JSON ``text`` with every string in it redacted: as plain text it could break."""
 

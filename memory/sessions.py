@@ -57,9 +57,9 @@ class Session:
     def begin(
         cls, *, source: str, cwd: str, model: str, system_prompt: str, now: datetime
     ) -> Session:
-        """Return a new session; its id is local date, time and four random hex digits."""
+        """Return a new session; its id is local date, time and six random hex digits."""
         return cls(
-            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
             title="",
             source=source,
             started=now,

@@ -71,6 +71,27 @@ def test_a_step_that_still_holds_it_cannot_write_it_back(
     assert stale.run(again) == "1 notes"  # said anew, it is remembered anew
 
 
+def test_forget_that_in_the_chat(make_assistant: Make) -> None:
+    asked: list[str] = []
+
+    def approve(tool: str, what: str, why: str) -> bool:
+        asked.append(what)
+        return True
+
+    from assistant.providers.offline import Offline
+
+    assistant = make_assistant(provider=Offline(), approve=approve)
+    talk = assistant.converse()
+    ask(talk, "remember that I like marzipan cake")
+    turn = ask(talk, "forget that I like marzipan cake")
+    assert "no byte" in turn.reply
+    assert "USER.md" in asked[0]
+    ask(talk, "hello")
+    assistant.hook.work_off()
+    assert list(holding(assistant.home.root, Needle("I like marzipan"))) == []
+    assert "I like marzipan" not in "".join(m.text for m in talk.history)
+
+
 def test_other_words_stay(make_assistant: Make) -> None:
     assistant = make_assistant("Noted: cedar. The oak is tall.", "ok")
     talk = assistant.converse()

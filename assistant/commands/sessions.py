@@ -69,12 +69,13 @@ def show_one(store: SessionStore, session_id: str, as_json: bool) -> None:
     """Print what was said in a session."""
     session = store.find(session_id)
     if as_json:
-        _print(_whole(store, session))
+        _print(whole(store, session))
     else:
-        print(_markdown(store, session))
+        print(markdown(store, session))
 
 
-def _whole(store: SessionStore, session: Session) -> dict[str, Any]:
+def whole(store: SessionStore, session: Session) -> dict[str, Any]:
+    """Return a session with all its turns as JSON values."""
     turns = [
         {
             "id": turn.id,
@@ -87,7 +88,8 @@ def _whole(store: SessionStore, session: Session) -> dict[str, Any]:
     return {**_row(session), "turns": turns}
 
 
-def _markdown(store: SessionStore, session: Session) -> str:
+def markdown(store: SessionStore, session: Session) -> str:
+    """Return a session as Markdown."""
     zone = _zone()
     lines = [f"# {session.title or session.id}", "", f"{session.id}, {session.model}"]
     for turn in store.turns(session.id):
@@ -126,9 +128,9 @@ def export(store: SessionStore, session_id: str, output: Path | None, as_json: b
     """Write a session to a file or to the screen."""
     session = store.find(session_id)
     text = (
-        json.dumps(_whole(store, session), ensure_ascii=False, indent=2)
+        json.dumps(whole(store, session), ensure_ascii=False, indent=2)
         if as_json
-        else _markdown(store, session)
+        else markdown(store, session)
     )
     if output is None:
         print(text)

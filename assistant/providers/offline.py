@@ -158,13 +158,25 @@ def _forget(talk: _Talk, match: re.Match[str]) -> Step:
             for entry in _entries(result)
         ]
         best = max(found, default=(0.0, "", ""))
-        if best[0] < 0.5:
-            return talk.say("nothing_to_forget", what=what)
-        return [("memory", {"action": "remove", "target": best[1], "old_text": best[2]})]
+        fact = best[2] if best[0] >= 0.5 else what
+        if "forget_everywhere" in talk.tools:
+            return [("forget_everywhere", {"text": fact})]
+        return talk.say("nothing_to_forget", what=what)
     result = talk.result(2)
-    if result.error:
+    if not result.error:
+        gone = result.text.startswith("Gone")
+        return talk.say("forgotten_everywhere" if gone else "nothing_to_forget", what=what)
+    # Nobody could be asked: what stands in memory goes, and the rest is said.
+    if len(talk.results) == 3:
+        for target, listing in zip(("user", "memory"), talk.results, strict=False):
+            for entry in _entries(listing):
+                if overlap(what, entry) >= 0.5:
+                    return [("memory", {"action": "remove", "target": target, "old_text": entry})]
         return talk.say("not_forgotten", why=result.text)
-    return talk.say("forgotten", text=result.text.split("\n")[0].partition(": ")[2])
+    removed = talk.result(3)
+    if removed.error:
+        return talk.say("not_forgotten", why=removed.text)
+    return talk.say("forgotten", text=removed.text.split("\n")[0].partition(": ")[2])
 
 
 _LIST_BOTH: Step = [

@@ -123,8 +123,13 @@ SAY: dict[str, dict[Language, str]] = {
     "known": {"en": "I know that already: “{text}”", "zh": "这个我已经知道：“{text}”"},
     "not_stored": {"en": "I did not store it. {why}", "zh": "没有存下来。{why}"},
     "forgotten": {
-        "en": "Removed from memory: “{text}”",
-        "zh": "已从记忆中删除：“{text}”",
+        "en": "Removed from memory: “{text}” It still stands in notes and conversations; "
+        '`reverie forget "{text}"` removes it everywhere.',
+        "zh": '已从记忆中删除：“{text}”。笔记和对话里还有；运行 `reverie forget "{text}"` 可彻底删除。',
+    },
+    "forgotten_everywhere": {
+        "en": "Forgotten: no byte of your home holds it any more.",
+        "zh": "已忘掉：你的资料里不再有任何痕迹。",
     },
     "not_forgotten": {"en": "I could not remove it. {why}", "zh": "没能删除。{why}"},
     "nothing_to_forget": {

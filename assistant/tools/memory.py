@@ -110,6 +110,31 @@ def toolset(
     return Toolset(name="memory", tools=(make_tool(memory, effect="write"),))
 
 
+def forgetting(*, look: Callable[[str], Sequence[str]], forget: Callable[[str], None]) -> Toolset:
+    """Return the tool that removes a fact everywhere. ``look`` names the places that hold a text,
+    ``forget`` removes it from all of them."""
+
+    def forget_everywhere(
+        text: Annotated[str, "the words of the fact as they stand there"], *, call: CallContext
+    ) -> str:
+        """Remove a fact for good from memory, notes, conversations and history, when the user asks
+        to forget it; the user is shown the places and asked first."""
+        places = look(text)
+        if not places:
+            return f"Nothing holds {text!r}."
+        if not call.approve(
+            "forget_everywhere", "\n".join(places), f"removes {text!r} for good from"
+        ):
+            raise ToolError(
+                f"Not removed: the user has not agreed, or cannot be asked here. It stands in "
+                f'{len(places)} places. Tell the user: reverie forget "{text}" removes it everywhere.'
+            )
+        forget(text)
+        return f"Gone: {len(places)} places held it, and no byte of the home does any more."
+
+    return Toolset(name="forget", tools=(make_tool(forget_everywhere, effect="write"),))
+
+
 def _operation(given: _Operation) -> Operation:
     return Operation(action=given.action, text=given.text, old_text=given.old_text)
 
