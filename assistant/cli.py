@@ -9,45 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assistant.command_line import CONTEXT, LIMIT, TEXT, Group
 from assistant.errors import ReverieError, UsageError
+from assistant.home_commands import HOME_COMMANDS
 
 if TYPE_CHECKING:
     from assistant.app import Assistant
     from assistant.config import Config, Environment
     from assistant.home import Home
-
-CONTEXT = {"help_option_names": ["-h", "--help"]}
-LIMIT = click.IntRange(1, 1000)
-
-
-class _Text(click.ParamType[str]):
-    """Text from the command line, cleaned: bytes that are no UTF-8 arrive as lone surrogates."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from memory.clean import clean
-
-        return clean(value) if isinstance(value, str) else value
-
-
-TEXT = _Text()
-
-
-class _Group(click.Group):
-    """A group that names the nearest command and shows our errors as one sentence."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            import difflib
-
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"See {ctx.command_path} --help."
-            raise click.UsageError(f"There is no command {args[0]!r}. {hint}", ctx) from error
 
 
 def main() -> None:
@@ -97,7 +66,7 @@ def _chat_options(command: Any) -> Any:
     return command
 
 
-@click.group(cls=_Group, invoke_without_command=True, context_settings=CONTEXT)
+@click.group(cls=Group, invoke_without_command=True, context_settings=CONTEXT)
 @click.version_option(package_name="reverie-assistant", message="%(prog)s %(version)s")
 @_chat_options
 @click.pass_context
@@ -224,7 +193,7 @@ def _conversation(assistant: Assistant, go_on: bool, session_id: str | None, sou
     return assistant.converse(source=source)
 
 
-@reverie.group(cls=_Group, context_settings=CONTEXT)
+@reverie.group(cls=Group, context_settings=CONTEXT)
 def sessions() -> None:
     """The archive of conversations: list, show, search, export, delete, rename."""
 
@@ -327,115 +296,6 @@ def doctor(as_json: bool) -> None:
     sys.exit(run.run(as_json))
 
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-@reverie.group(cls=_Group, context_settings=CONTEXT)
-def memory() -> None:
-    """What is known: show, why, history, notes."""
-
-
-@memory.command("show", context_settings=CONTEXT)
-@JSON
-def memory_show(as_json: bool) -> None:
-    """Show USER.md and MEMORY.md."""
-    from assistant.commands import memory as run
-
-    run.show(run.place(), as_json)
-
-
-@memory.command("why", context_settings=CONTEXT)
-@click.argument("text", nargs=-1, required=True, type=TEXT)
-@JSON
-def memory_why(text: tuple[str, ...], as_json: bool) -> None:
-    """Show where a memory comes from: the change, the day, your words."""
-    from assistant.commands import memory as run
-
-    run.why(run.place(), " ".join(text), as_json)
-
-
-@memory.command("history", context_settings=CONTEXT)
-@click.argument("text", nargs=-1, required=True, type=TEXT)
-@JSON
-def memory_history(text: tuple[str, ...], as_json: bool) -> None:
-    """Show what was known about something, and when that changed."""
-    from assistant.commands import memory as run
-
-    run.history_of(run.place(), " ".join(text), as_json)
-
-
-@memory.command("notes", context_settings=CONTEXT)
-@click.argument("day", default="", type=TEXT)
-@JSON
-def memory_notes(day: str, as_json: bool) -> None:
-    """Show the notes of a day (2026-11-30), today's without one."""
-    from assistant.commands import memory as run
-
-    run.notes(run.place(), day, as_json)
-
-
-@reverie.command(context_settings=CONTEXT)
-@click.option("--limit", type=LIMIT, default=20, show_default=True, help="How many, newest first.")
-@JSON
-def history(limit: int, as_json: bool) -> None:
-    """Show what was changed in your home, and why."""
-    from assistant.commands import memory as run
-
-    run.show_changes(run.place(), limit, as_json)
-
-
-@reverie.command(context_settings=CONTEXT)
-@click.argument("change_id", default="", type=TEXT)
-@JSON
-def undo(change_id: str, as_json: bool) -> None:
-    """Take one change of your home back: the last one, or any one by its id."""
-    from assistant.commands import memory as run
-
-    run.undo(run.place(), change_id, as_json)
-
-
-@reverie.command(context_settings=CONTEXT)
-@click.argument("text", nargs=-1, required=True, type=TEXT)
-@click.option("--dry-run", is_flag=True, help="Only show where it is.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def forget(text: tuple[str, ...], dry_run: bool, yes: bool) -> None:
-    """Remove a fact everywhere: memory, notes, sessions, history; and prove it."""
-    from assistant.commands import forget as run
-
-    run.run(" ".join(text), dry_run, yes)
-
-
-@reverie.command(context_settings=CONTEXT)
-@click.option("--wait", is_flag=True, help="Do what is owed now and return when nothing is.")
-@JSON
-def status(wait: bool, as_json: bool) -> None:
-    """Show what the post-turn hook owes, and how its steps went."""
-    from assistant.commands import status as run
-
-    run.show(wait, as_json)
-
-
-@reverie.command(context_settings=CONTEXT)
-@click.option(
-    "--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How far back."
-)
-@JSON
-def usage(days: int, as_json: bool) -> None:
-    """Show model calls and tokens by source."""
-    from assistant.commands import status as run
-
-    run.usage(days, as_json)
-
-
-@reverie.command(context_settings=CONTEXT)
-@click.argument("folder", type=click.Path(path_type=Path))
-def export(folder: Path) -> None:
-    """Write everything in open formats to a new folder: files, sessions, history."""
-    from assistant.commands import export as run
-
-    run.run(folder)
-
-
 @reverie.command(context_settings=CONTEXT)
 @_chat_options
 def private(**options: Any) -> None:
@@ -443,6 +303,10 @@ def private(**options: Any) -> None:
     from assistant.commands import private as run
 
     run.run(lambda: _chat(**options))
+
+
+for home_command in HOME_COMMANDS:
+    reverie.add_command(home_command)
 
 
 if __name__ == "__main__":

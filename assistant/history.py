@@ -129,7 +129,7 @@ class History:
         return sorted(changed)
 
     def _files(self) -> Iterator[str]:
-        for pattern in ("*.md", "memory/**/*.md", "skills/**/*"):
+        for pattern in ("*.md", "memory/**/*.md", "skills/**/*.*"):
             for path in self._root.glob(pattern):
                 if path.is_file() and not path.is_symlink():
                     yield path.relative_to(self._root).as_posix()
