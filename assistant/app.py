@@ -14,25 +14,28 @@ from assistant import prompt
 from assistant.after_turn import AfterTurn, Step
 from assistant.config import Config, Environment, local_zone, with_model
 from assistant.conversation import Conversation
-from assistant.errors import UsageError
+from assistant.errors import ProviderError, UsageError
 from assistant.forget import forget, look
 from assistant.history import History, HistoryError
 from assistant.home import Home
-from assistant.providers.base import Provider
+from assistant.providers.base import Provider, complete_reply
 from assistant.task_state import TaskState
 from assistant.tools import files, memory, recall, shell, todo, web
 from assistant.tools.memory import MemoryPlace, Target
 from assistant.tools.registry import Approve, Registry
 from memory.clean import clean, one_line
+from memory.entries import MemoryFile
 from memory.errors import Corrupt, StorageError
 from memory.facts import notes_of
+from memory.facts_model import NoProposal, proposed
 from memory.forgotten import Needle, is_forgotten
 from memory.limits import bring_within
-from memory.notes import NoteBook
+from memory.notes import Note, NoteBook, strip_source
+from memory.owed import OwedSteps
 from memory.redact import redact
 from memory.salvage import rescue
 from memory.sessions import Session, SessionStore
-from memory.transcript import Turn
+from memory.transcript import Turn, Usage
 
 log = logging.getLogger(__name__)
 KEY_NAMES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
@@ -231,7 +234,7 @@ class Assistant:
         def note(turn: Turn) -> str:
             if not self.config.memory.notes or turn.status == "undone":
                 return "nothing to do"
-            found = [replace(n, text=self.redact(n.text)) for n in notes_of(turn, self.zone)]
+            found = [replace(n, text=self.redact(n.text)) for n in self._notes_of(turn)]
             if self.store:
                 forgotten = is_forgotten(self.store)
                 found = [n for n in found if not forgotten(n.text, n.when)]
@@ -262,6 +265,33 @@ class Assistant:
             Step(name="limits", run=limit),
             Step(name="history", run=commit),
         ]
+
+    def _notes_of(self, turn: Turn) -> list[Note]:
+        """Return the notes of a turn: by the model where that is switched on and within its budget,
+        else, and when its answer cannot be used, by the rules."""
+        said = [m for m in turn.messages if m.role == "user"]
+        speaks = self.provider.name.startswith(("openai:", "anthropic:"))
+        if not (self.config.memory.notes_with_model and speaks and self.store and said):
+            return notes_of(turn, self.zone)
+        owed, today = OwedSteps(self.store), self.now().date()
+        used = owed.spent(today).get("notes", Usage())
+        if used.input + used.output >= self.config.memory.notes_tokens_per_day:
+            return notes_of(turn, self.zone)
+
+        def complete(prompt: str) -> str:
+            reply = complete_reply(self.provider, prompt, max_tokens=1024)
+            owed.spend("notes", reply.usage, self.now())
+            return reply.text if reply.stop == "end" else ""
+
+        when = said[0].created.astimezone(self.zone)
+        known = [e.text for p in self.places.values() for e in MemoryFile.read(p.path).entries]
+        known += [strip_source(text) for text in self.notes.texts(when.date())]
+        try:
+            facts = proposed(self.redact(said[0].text), known, when.date(), complete)
+        except (NoProposal, ProviderError) as error:
+            log.warning("notes of turn %s by the rules: %s", turn.id, error)
+            return notes_of(turn, self.zone)
+        return [Note(kind=f.kind, text=f.text, who="you", turn=turn.id, when=when) for f in facts]
 
     # -- sessions ---------------------------------------------------------------------------
 

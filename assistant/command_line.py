@@ -31,6 +31,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command; an unknown one is an error that names the nearest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

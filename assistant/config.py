@@ -69,6 +69,13 @@ class Memory(_Section):
     user_limit: int = Field(1375, ge=200, description="Characters of USER.md, at most.")
     memory_limit: int = Field(2200, ge=200, description="Characters of MEMORY.md, at most.")
     notes: bool = Field(True, description="Write daily notes after each turn.")
+    notes_with_model: bool = Field(
+        False,
+        description="Let the model find the notes of a turn: one more call a turn, checked by code.",
+    )
+    notes_tokens_per_day: int = Field(
+        50_000, ge=0, description="Tokens a day for that, at most; then the rules find them."
+    )
 
 
 class Config(_Section):

@@ -69,6 +69,15 @@ def _m004_forgotten(db: Database) -> None:
     )
 
 
+def _m005_spent(db: Database) -> None:
+    """What background work costs, by day and source, beside what the turns themselves cost."""
+    db.execute(
+        "CREATE TABLE spent (day TEXT NOT NULL, source TEXT NOT NULL, calls INTEGER NOT NULL,"
+        " input INTEGER NOT NULL, output INTEGER NOT NULL, cached INTEGER NOT NULL,"
+        " PRIMARY KEY (day, source)) WITHOUT ROWID"
+    )
+
+
 FULL_TEXT = (
     # What a search brought up is no new evidence: indexed, it would echo for ever.
     """CREATE VIEW messages_indexed AS SELECT id, CASE WHEN role = 2 AND data LIKE
@@ -91,7 +100,7 @@ FULL_TEXT = (
 )
 """The full-text part of the schema, on its own because a damaged index is dropped and rebuilt."""
 
-STEPS = (_m001_sessions, _m002_full_text, _m003_hook, _m004_forgotten)
+STEPS = (_m001_sessions, _m002_full_text, _m003_hook, _m004_forgotten, _m005_spent)
 
 
 def migrate(connection: sqlite3.Connection, lock: Path) -> None:

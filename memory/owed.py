@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 from memory import db
 from memory.rows import to_ms
 from memory.sessions import SessionStore
+from memory.transcript import Usage
 
 
 class OwedSteps:
@@ -39,6 +40,37 @@ class OwedSteps:
                 " SELECT ?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM turns WHERE id = ?)",
                 (turn_id, step, status, to_ms(now), ms, detail, turn_id),
             )
+
+    def spend(self, source: str, usage: Usage, now: datetime) -> None:
+        """Add what a piece of background work cost."""
+        with db.transaction(self._store.connection()) as connection:
+            connection.execute(
+                "INSERT INTO spent VALUES (?,?,?,?,?,?) ON CONFLICT(day, source) DO UPDATE SET"
+                " calls = calls + excluded.calls, input = input + excluded.input,"
+                " output = output + excluded.output, cached = cached + excluded.cached",
+                (
+                    now.date().isoformat(),
+                    source,
+                    usage.calls,
+                    usage.input,
+                    usage.output,
+                    usage.cached,
+                ),
+            )
+
+    def spent(self, since: date) -> dict[str, Usage]:
+        """Return what background work cost since a day, by source."""
+        rows = self._store.query(
+            "SELECT source, sum(calls) AS calls, sum(input) AS input, sum(output) AS output,"
+            " sum(cached) AS cached FROM spent WHERE day >= ? GROUP BY source",
+            (since.isoformat(),),
+        )
+        return {
+            row["source"]: Usage(
+                calls=row["calls"], input=row["input"], output=row["output"], cached=row["cached"]
+            )
+            for row in rows
+        }
 
     def settle(self, turn_id: int) -> None:
         """Take a turn out of the hook's queue."""

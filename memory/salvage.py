@@ -136,7 +136,7 @@ def _readable(
         last = max(last, int(str(row[place])))
         yield row
     step, misses = 1, 0
-    while misses < 64 and last < 2**62:
+    while misses < 64 and last + step < 2**63:
         found = False
         for row in _until_damage(old, f"{select} WHERE {key} > ? ORDER BY {key}", (last + step,)):
             found = True

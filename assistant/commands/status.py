@@ -68,7 +68,8 @@ def usage(days: int, as_json: bool) -> None:
     """Print the model calls and tokens of the last days, by source."""
     at = place()
     since = datetime.now(at.zone) - timedelta(days=days)
-    by_source = SessionStore(at.home.database).usage(since)
+    store = SessionStore(at.home.database)
+    by_source = store.usage(since) | OwedSteps(store).spent(since.date())
     total = sum(by_source.values(), Usage())
     if as_json:
         rows = {source: _row(used) for source, used in by_source.items()}

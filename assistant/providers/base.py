@@ -391,7 +391,14 @@ def clean_part(part: Delta | Reply) -> Delta | Reply:
 
 
 def complete(provider: Provider, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:
-    """Return the text that a provider answers to one prompt: for set-up and background work.
+    """Return the text that a provider answers to one prompt: for set-up and background work."""
+    return complete_reply(provider, prompt, system=system, max_tokens=max_tokens).text
+
+
+def complete_reply(
+    provider: Provider, prompt: str, *, system: str = "", max_tokens: int = 1024
+) -> Reply:
+    """Return the reply to one prompt, with its usage. Raises ``ProviderError``.
 
     Background calls stream like all others: an SDK refuses long ones that do not.
     """
@@ -401,5 +408,5 @@ def complete(provider: Provider, prompt: str, *, system: str = "", max_tokens: i
     request = Request(system=system, messages=[message], max_output_tokens=max_tokens)
     for part in map(clean_part, provider.stream(request)):
         if isinstance(part, Reply):
-            return part.text
-    return ""
+            return part
+    return Reply(text="")
