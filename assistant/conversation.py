@@ -17,6 +17,7 @@ from assistant.events import Event, Notice, TurnEnded
 from assistant.loop import Setup, run_turn
 from assistant.tools.registry import Cancel, keep_whole
 from memory.clean import clean
+from memory.entries import MemoryFile
 from memory.errors import StorageError
 from memory.rows import scrubbed
 from memory.sessions import Session, UnknownSession
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 MESSAGE_LIMIT = 100_000
 """Characters of a user message that a model is sent; a longer one is kept whole in a file."""
 NOTES_LIMIT = 2_000
+NEARLY_FULL = 0.8
 
 
 class Conversation:
@@ -50,6 +52,7 @@ class Conversation:
         self._stored = bool(turns)
         self._unsaved = False
         self._seen = self._memory_state()
+        self._full = {name for name, share in self._fill().items() if share >= NEARLY_FULL}
         if turns:  # resumed: what the frozen prompt does not say was changed meanwhile
             for name, path in (("USER.md", home.user), ("MEMORY.md", home.memory)):
                 layer = prompt.memory_body(path)
@@ -106,7 +109,7 @@ class Conversation:
                 event = next(events)
         self.turns.append(event.turn)
         with _uninterrupted():
-            notices = list(self._save(event.turn, ended=True))
+            notices = [*self._save(event.turn, ended=True), *self._nearly_full()]
         yield from notices
         if self._assistant.hook:
             self._assistant.hook.wake()
@@ -151,6 +154,22 @@ class Conversation:
             for path in changed
             if path.exists()
         ]
+
+    def _fill(self) -> dict[str, float]:
+        places = self._assistant.places.values()
+        return {
+            p.path.name: MemoryFile.read(p.path).size / p.limit for p in places if p.path.exists()
+        }
+
+    def _nearly_full(self) -> Iterator[Event]:
+        """Say once when a memory file has become nearly full."""
+        for name, share in self._fill().items():
+            if share >= NEARLY_FULL and name not in self._full:
+                self._full.add(name)
+                yield Notice(
+                    text=f"{name} is {share:.0%} full. When it is over its limit, what is oldest goes to "
+                    "memory/archive.md; /memory shows what is in it."
+                )
 
     def _memory_state(self) -> dict[Path, str]:
         def digest(path: Path) -> str:

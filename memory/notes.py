@@ -19,6 +19,7 @@ _SOURCE = re.compile(
     r"\s*\((?P<kind>[a-z]+), (?P<who>[a-z ]+), (?P<time>\d\d:\d\d), turn (?P<turn>[0-9a-z]+)\)$"
 )
 TEXT_LIMIT = 400
+_ORDER = ("correction", "commitment", "preference", "fact", "decision", "person", "lesson")
 MERGED_DAYS = 14
 
 
@@ -37,6 +38,12 @@ class Note:
         """Return the note as the text of a bullet: what, then its source in brackets."""
         source = f"({self.kind}, {self.who}, {self.when:%H:%M}, turn {short_id(self.turn)})"
         return f"{one_line(self.text, TEXT_LIMIT)} {source}"
+
+
+def _usefulness(text: str) -> int:
+    source = _SOURCE.search(text)
+    kind = source["kind"] if source else ""
+    return _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
 
 
 def _same(old: str, new: str) -> bool:
@@ -110,14 +117,20 @@ class NoteBook:
         return [entry.text for entry in MemoryFile.read(self.path(day)).entries]
 
     def recent(self, today: date, limit: int) -> str:
-        """Return today's and yesterday's notes, newest first, at most ``limit`` characters."""
+        """Return today's and yesterday's notes, the most useful first, at most ``limit`` characters.
+
+        Useful is what keeps from a mistake today: corrections and appointments before tastes, those
+        before the rest; among equals the newest.
+        """
+        notes = [
+            (_usefulness(text), f"- {day.isoformat()}: {one_line(strip_source(text), TEXT_LIMIT)}")
+            for day in (today, today - timedelta(days=1))
+            for text in reversed(self.texts(day))
+        ]
         rows: list[str] = []
         used = 0
-        for day in (today, today - timedelta(days=1)):
-            for text in reversed(self.texts(day)):
-                row = f"- {day.isoformat()}: {one_line(strip_source(text), TEXT_LIMIT)}"
-                if used + len(row) + 1 > limit:
-                    return "\n".join(rows)
+        for _, row in sorted(notes, key=lambda note: note[0]):
+            if used + len(row) + 1 <= limit:
                 rows.append(row)
                 used += len(row) + 1
         return "\n".join(rows)

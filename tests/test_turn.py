@@ -387,6 +387,15 @@ def test_at_capacity_three_tries_end_the_tries_and_not_the_turn(
     assert "are free" in text and "fact 3" in text
 
 
+def test_a_file_that_becomes_nearly_full_is_said_once(make_assistant: Make, home: Home) -> None:
+    home.create()
+    home.memory.write_text("".join(f"- fact {n} {'x' * 95}\n" for n in range(16)))
+    assistant = make_assistant(add("y" * 150), "ok", add("z" * 20), "ok")
+    talk = assistant.converse()
+    said = [[e.text for e in events_of(talk, "go") if isinstance(e, Notice)] for _ in range(2)]
+    assert "MEMORY.md is 8" in said[0][0] and said[1] == []
+
+
 def test_a_batch_is_atomic(make_assistant: Make, home: Home) -> None:
     home.create()
     home.user.write_text("- likes tea\n- likes jazz\n")
