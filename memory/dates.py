@@ -18,7 +18,7 @@ _MONTHS = tuple(calendar.month_name[n].lower() for n in range(1, 13))
 _DAY = (
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|(?:(?<=on )|(?<=by )|(?<=next )|(?<=this )|(?<=last ))(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b"
-    r"|(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)(?=,? \d))"
+    r"|(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)(?=,? \d{1,2}(?::\d\d| ?(?:am|pm)\b|$)))"
 )
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -86,7 +86,7 @@ def _weekday(match: re.Match[str], today: date) -> date:
 
 def _han_weekday(match: re.Match[str], today: date) -> date:
     wanted = "一二三四五六日天".index(match["day"]) % 7 if match["day"] != "天" else 6
-    which = {"下": "next", "这": "this", "本": "this"}.get(match["which"] or "", "")
+    which = {"上": "before", "下": "next", "这": "this", "本": "this"}.get(match["which"] or "", "")
     return _on_weekday(wanted, which, today)
 
 
@@ -94,6 +94,8 @@ def _on_weekday(wanted: int, which: str, today: date) -> date:
     monday = today - timedelta(days=today.weekday())
     if which == "next":
         return monday + timedelta(days=7 + wanted)
+    if which == "before":
+        return monday - timedelta(days=7 - wanted)
     if which == "last":
         ahead = (today.weekday() - wanted) % 7 or 7
         return today - timedelta(days=ahead)
@@ -184,13 +186,15 @@ _TABLE: tuple[tuple[re.Pattern[str], Reader, bool], ...] = (
     (_p(rf"(?P<n>{_HAN_NUMBER})(?:周|个?星期|个?礼拜)[之以]?后"), _counted(7), True),
     (
         _p(
-            rf"\b(?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b\.?,?(?: (?P<year>20\d\d))?"
+            rf"\b(?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b\.?,?(?: (?P<year>(?:19|20)\d\d))?"
         ),
         _month_day,
         False,
     ),
     (
-        _p(rf"\b(?P<month>{_MONTH})\.? (?P<n>\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (?P<year>20\d\d))?"),
+        _p(
+            rf"\b(?P<month>{_MONTH})\.? (?P<n>\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (?P<year>(?:19|20)\d\d))?"
+        ),
         _month_day,
         False,
     ),
@@ -199,9 +203,9 @@ _TABLE: tuple[tuple[re.Pattern[str], Reader, bool], ...] = (
         _han_month_day,
         False,
     ),
-    (_p(rf"\b(?:(?P<which>this|next|last|coming) )?(?P<day>{_DAY})\b(?!s)"), _weekday, False),
+    (_p(rf"\b(?:(?P<which>this|next|last|coming) )?(?P<day>{_DAY})\b(?!s|\.\w)"), _weekday, False),
     (
-        _p(r"(?P<which>[下这本])?(?:个)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"),
+        _p(r"(?P<which>[上下这本])?(?:个)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"),
         _han_weekday,
         False,
     ),
@@ -224,6 +228,12 @@ _TABLE: tuple[tuple[re.Pattern[str], Reader, bool], ...] = (
 )
 
 
+_NO_DATE = re.compile(
+    r"(?:\bevery |\beach |\blast |\bevery (?:other|second) |每个?|去年|前年|明年|后年)$",
+    re.IGNORECASE,
+)
+
+
 def mentions(text: str, today: date) -> list[Mention]:
     """Return the dates that ``text``, said on ``today``, names; in order, none overlapping."""
     found: list[Mention] = []
@@ -231,6 +241,12 @@ def mentions(text: str, today: date) -> list[Mention]:
         for match in pattern.finditer(text):
             if any(m.start < match.end() and match.start() < m.end for m in found):
                 continue
+            if _NO_DATE.search(text[max(match.start() - 12, 0) : match.start()]):
+                continue  # "every Wednesday" is no day; "last Christmas" and 去年 are not the next one
+            if re.search(r"\b(?:may|march|mar|sat)\b", match.group()) and not re.search(
+                r"\bof\b", match.group()
+            ):
+                continue  # in lower case these are other words far more often
             day = read(match, today)
             if day is not None:
                 found.append(

@@ -49,6 +49,39 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open ``path`` where nothing can be written, not even the files beside it: for a full disk.
+
+    What another process has not yet written back from its log is not seen.
+    """
+    connection = sqlite3.connect(
+        f"file:{path}?mode=ro&immutable=1", uri=True, isolation_level=None, check_same_thread=False
+    )
+    connection.row_factory = sqlite3.Row
+    connection.create_function("search_text", 1, search_text, deterministic=True)
+    return connection
+
+
+def connect_without_space(path: Path) -> sqlite3.Connection:
+    """Open ``path`` for a clean-up on a full disk: journal, log and scratch space are in memory.
+
+    A power cut in the middle of it can damage the file, so it serves deletion alone, and only where
+    the ordinary way has failed for lack of space.
+    """
+    connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    connection.create_function("search_text", 1, search_text, deterministic=True)
+    for setting in (
+        "temp_store=MEMORY",
+        "locking_mode=EXCLUSIVE",
+        "journal_mode=MEMORY",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+    ):
+        _pragma(connection, setting)
+    return connection
+
+
 def _pragma(connection: sqlite3.Connection, setting: str) -> None:
     retrying(lambda: connection.execute(f"PRAGMA {setting}").fetchall())
 

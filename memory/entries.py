@@ -262,7 +262,12 @@ def normal_text(text: str) -> str:
 
 
 def apply(
-    file: MemoryFile, operations: Sequence[Operation], limit: int, today: date | None = None
+    file: MemoryFile,
+    operations: Sequence[Operation],
+    limit: int,
+    today: date | None = None,
+    *,
+    newest_wins: bool = True,
 ) -> tuple[MemoryFile, list[str]]:
     """Return the file after all ``operations`` and a line for each; all happen or none.
 
@@ -270,12 +275,13 @@ def apply(
     and carries the date of ``today``: the newest statement wins.
 
     The size that counts is the final one, so a batch may add first and remove later. A file that
-    is over its limit already may still shrink. Raises :class:`MemoryRefused`.
+    is over its limit already may still shrink. With ``newest_wins`` off (what comes from elsewhere is
+    not newer) nothing is replaced. Raises :class:`MemoryRefused`.
     """
     done: list[str] = []
     result = file
     for operation in operations:
-        result, line = _one(result, operation, today)
+        result, line = _one(result, operation, today, newest_wins)
         done.append(line)
     if result.size > limit and result.size > file.size:
         free = max(limit - file.size, 0)
@@ -289,7 +295,9 @@ def apply(
     return result, done
 
 
-def _one(file: MemoryFile, operation: Operation, today: date | None) -> tuple[MemoryFile, str]:
+def _one(
+    file: MemoryFile, operation: Operation, today: date | None, newest_wins: bool
+) -> tuple[MemoryFile, str]:
     text = normal_text(operation.text)
     if operation.action == "remove":
         entry = file.find(operation.old_text)
@@ -300,7 +308,7 @@ def _one(file: MemoryFile, operation: Operation, today: date | None) -> tuple[Me
         known = file.known(text)
         if known:
             return file, f"already known: {known.text}"
-        return _add(file, text, today)
+        return _add(file, text, today, newest_wins)
     entry = file.find(operation.old_text)
     twin = file.known(text)
     if twin and twin != entry:
@@ -308,17 +316,20 @@ def _one(file: MemoryFile, operation: Operation, today: date | None) -> tuple[Me
     return file.replace(entry, text), f"replaced: {entry.text} -> {text}"
 
 
-def _add(file: MemoryFile, text: str, today: date | None) -> tuple[MemoryFile, str]:
+def _add(
+    file: MemoryFile, text: str, today: date | None, newest_wins: bool
+) -> tuple[MemoryFile, str]:
     relations = [(relation(entry.text, text), entry) for entry in file.entries]
     if said := next((entry for kind, entry in relations if kind == "same"), None):
         return file, f"already known: {said.text}"
     old = [entry for kind, entry in relations if kind == "supersedes"]
-    if not old:
+    if not old or not newest_wins:
         return file.add(text), f"added: {text}"
     dated = f"{text} (since {today.isoformat()})" if today else text
-    result = file.replace(old[-1], dated)
-    for entry in reversed(old[:-1]):
+    result = file
+    for entry in reversed(old):  # the new one stands last: the order of a file is that of its age
         result = result.remove(entry)
+    result = result.add(dated)
     gone = " / ".join(entry.text for entry in old)
     return result, f"replaced: {gone} -> {dated}"
 
@@ -329,6 +340,8 @@ def change(
     limit: int,
     lock: Path,
     today: date | None = None,
+    *,
+    newest_wins: bool = True,
 ) -> tuple[MemoryFile, MemoryFile, list[str]]:
     """Apply ``operations`` to the file at ``path`` under the home's lock.
 
@@ -337,7 +350,7 @@ def change(
     """
     with locked(lock):
         before = MemoryFile.read(path)
-        after, done = apply(before, operations, limit, today)
+        after, done = apply(before, operations, limit, today, newest_wins=newest_wins)
         if after.raw != before.raw:
             write_atomic(path, after.to_bytes())
     return before, after, done

@@ -51,10 +51,11 @@ def rebuild(store: SessionStore) -> None:
 def compact(store: SessionStore) -> None:
     """Rebuild the full-text index and the file: no deleted word is left in either."""
     connection = store.connection()
+    in_log = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     for statement in (
         "INSERT INTO messages_fts(messages_fts) VALUES ('rebuild')",
         "VACUUM",
-        "PRAGMA wal_checkpoint(TRUNCATE)",
+        *(("PRAGMA wal_checkpoint(TRUNCATE)",) if in_log else ()),
     ):
         _run(connection, statement)
 

@@ -185,22 +185,27 @@ def _chatgpt(path: Path) -> Imported:
         if not isinstance(item, dict) or not isinstance(item.get("mapping"), dict):
             found.skipped.append(f"conversation {position + 1}: no messages")
             continue
-        title = clean(str(item.get("title") or "(untitled)"))
-        id = str(item.get("conversation_id") or item.get("id") or title)
-        seen: set[str] = set()
-        for number, line in enumerate(_branches(item["mapping"], item.get("current_node"))):
-            known = sum(node in seen for node in line)
-            seen |= set(line)
-            # A branch begins with the message that it answers or replaces the answer of.
-            messages = _chatgpt_messages(item, line[max(known - 1, 0) :] if number else line)
-            if messages:
-                name = title if number == 0 else f"{title} (branch {number})"
-                found.conversations.append(
-                    Conversation(
-                        key=_key("chatgpt", id, str(number)), title=name, messages=messages
-                    )
-                )
+        try:
+            _chatgpt_item(found, item)
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
+            found.skipped.append(f"conversation {position + 1}: {error}")
     return found
+
+
+def _chatgpt_item(found: Imported, item: dict[str, Any]) -> None:
+    title = clean(str(item.get("title") or "(untitled)"))
+    id = str(item.get("conversation_id") or item.get("id") or title)
+    seen: set[str] = set()
+    for number, line in enumerate(_branches(item["mapping"], item.get("current_node"))):
+        known = sum(node in seen for node in line)
+        seen |= set(line)
+        # A branch begins with the message that it answers or replaces the answer of.
+        messages = _chatgpt_messages(item, line[max(known - 1, 0) :] if number else line)
+        if messages:
+            name = title if number == 0 else f"{title} (branch {number})"
+            found.conversations.append(
+                Conversation(key=_key("chatgpt", id, str(number)), title=name, messages=messages)
+            )
 
 
 def _branches(mapping: dict[str, Any], current: Any) -> Iterator[list[str]]:

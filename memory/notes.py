@@ -46,8 +46,15 @@ def _usefulness(text: str) -> int:
     return _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
 
 
-def _same(old: str, new: str) -> bool:
-    return relation(old, new) == "same"
+def _is_news(text: str, earlier: Sequence[str]) -> bool:
+    """Whether the last note about the same thing says something else, or there is none: who returns
+    to what they said before a change of mind has said something new."""
+    key = same_key(text)
+    for old in reversed(earlier):
+        kind = "same" if same_key(old) == key else relation(old, text)
+        if kind != "apart":
+            return kind == "supersedes"
+    return True
 
 
 def short_id(turn: int) -> str:
@@ -92,19 +99,17 @@ class NoteBook:
 
     def _append(self, day: date, notes: Sequence[Note]) -> list[Note]:
         file = MemoryFile.read(self.path(day))
+        standing = {entry.text for entry in file.entries}
         earlier = [
             strip_source(text)
-            for back in range(MERGED_DAYS + 1)
+            for back in range(MERGED_DAYS, -1, -1)
             for text in self.texts(day - timedelta(days=back))
         ]
-        known = {same_key(text) for text in earlier}
         added: list[Note] = []
         if not file.raw:
             file = MemoryFile(raw=f"# {day.isoformat()}\n\n")
         for note in notes:
-            key = same_key(one_line(note.text, TEXT_LIMIT))
-            if key and key not in known and not any(_same(text, note.text) for text in earlier):
-                known.add(key)
+            if note.text.strip() and note.render() not in standing and _is_news(note.text, earlier):
                 earlier.append(note.text)
                 file = file.add(note.render())
                 added.append(note)

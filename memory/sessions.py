@@ -98,7 +98,14 @@ class SessionStore:
             return held
         if held is not None:
             held.close()
-        connection = db.connect(self.path)
+        try:
+            connection = db.connect(self.path)
+        except DiskFull:
+            if not self.path.exists() or not self.path.stat().st_size:
+                raise
+            connection = db.connect_read_only(self.path)
+            self._local.connection, self._local.inode = connection, self._inode()
+            return connection
         try:
             migrate(connection, self.path.with_suffix(".lock"))
         except sqlite3.DatabaseError as error:
@@ -131,7 +138,7 @@ class SessionStore:
                 " VALUES (?,?,?,?,?,?,?,?,?)",
                 (
                     session.id,
-                    session.title,
+                    self._redact(session.title),
                     session.source,
                     to_ms(session.started),
                     to_ms(session.updated),
@@ -221,13 +228,28 @@ class SessionStore:
     def rename(self, session_id: str, title: str) -> None:
         """Give a session another title."""
         with db.transaction(self.connection()) as connection:
-            connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
+            connection.execute(
+                "UPDATE sessions SET title = ? WHERE id = ?", (self._redact(title), session_id)
+            )
 
     def delete(self, session_id: str) -> int:
         """Delete a session with all that was said in it; return how many messages went.
 
-        The file is compacted afterwards, so the space is free and the bytes are gone.
+        The file is compacted afterwards, so the space is free and the bytes are gone. It works on a
+        full disk as well: that is when it is needed most.
         """
+        try:
+            return self._delete(session_id)
+        except DiskFull:
+            self.close()
+            self._local.connection = db.connect_without_space(self.path)
+            self._local.inode = self._inode()
+            try:
+                return self._delete(session_id)
+            finally:
+                self.close()
+
+    def _delete(self, session_id: str) -> int:
         with db.transaction(self.connection()) as connection:
             key = connection.execute(
                 "SELECT key FROM sessions WHERE id = ?", (session_id,)

@@ -35,57 +35,35 @@ _OTHERS = re.compile(
     rf"^\W*(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir) (?:\w+ ){{0,2}}?({PEOPLE_EN})\b|^\W*我(?:的|家)?({PEOPLE_ZH})"
     r"|^\W*(?!(?:I|We|You|He|She|They|It|Now)\b)([A-Z]\w+)(?:'s)? (?:is|has|likes|loves|hates|lives|works|moved)\b"
 )
-_SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "home",
-        re.compile(
-            r"\b(?:live|living|lives|based|moved|moving|reside|home is)(?: now| currently)? (?:in|to|at|near) (?P<v>[\w .'-]{2,40})"
-            r"|(?:住在|搬到|搬去|定居在?)(?P<v2>[\u4e00-\u9fff\w]{2,12}?)(?:了|$|，|。|,)",
-            re.IGNORECASE,
+_I = r"^\W*(?:i|we|i'm|we're|i am|we are|i've|we've)(?: both| all| now| currently| just| recently| have)*"
+_ME_ZH = r"^(?:现在|以后)?(?:我|我们|咱们?)(?:现在|已经|刚|目前)?"
+_SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE))
+    for name, pattern in (
+        ("home", _I + r" (?:live|living|based|moved|moving) (?:in|to) (?P<v>[\w .'-]{2,30})$"),
+        ("home", _ME_ZH + r"(?:住在|搬到|搬去|定居在?)(?P<v>[\u4e00-\u9fff\w]{2,10}?)了?$"),
+        ("name", r"^\W*(?:please |just )?call me (?P<v>[\w .'-]{2,30})$"),
+        ("name", r"^\W*(?:my name is|my name's|i am called|i'm called) (?P<v>[\w .'-]{2,30})$"),
+        ("name", r"^(?:请|就|以后)*(?:叫我|我叫)(?P<v>[\u4e00-\u9fff\w]{1,8})$"),
+        ("work", _I + r" work(?:ing)? (?:at|for) (?P<v>[A-Z][\w .&'-]{1,30})$"),
+        ("email", r"^\W*my e-?mail(?: address)? is (?P<v>\S+@\S+)$"),
+        ("phone", r"^\W*my (?:phone|mobile)(?: number)? is (?P<v>[+\d][\d ()-]{5,})$"),
+        ("birthday", r"^\W*my birthday is (?:on )?(?P<v>[\w ,-]{3,30})$"),
+        (
+            "language",
+            r"^\W*(?:please |from now on,? |always )*(?:answer|reply|respond)(?: to)?(?: me)? in (?P<v>[a-z]{4,12})$",
         ),
-    ),
-    (
-        "name",
-        re.compile(
-            r"\b(?:call me|my name is|name's|i am called|i'm called|is called) (?P<v>[\w .'-]{2,40})|(?:叫我|我叫)(?P<v2>[\u4e00-\u9fff\w]{1,8})",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "work",
-        re.compile(
-            r"\bwork(?:s|ing)? (?:at|for) (?P<v>[\w .&'-]{2,40})|在(?P<v2>[\u4e00-\u9fff\w]{2,12})(?:上班|工作)",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "email",
-        re.compile(
-            r"\be-?mail(?: address)? is (?P<v>\S+@\S+)|邮箱(?:是|：)(?P<v2>\S+@\S+)", re.IGNORECASE
-        ),
-    ),
-    (
-        "phone",
-        re.compile(
-            r"\b(?:phone|mobile)(?: number)? is (?P<v>[+\d][\d ()-]{5,})|电话(?:是|：)(?P<v2>[+\d][\d -]{5,})",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "birthday",
-        re.compile(
-            r"\bbirthday is (?:on )?(?P<v>[\w ,-]{3,30})|生日(?:是|在)(?P<v2>[\w月日号-]{3,12})",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "language",
-        re.compile(
-            r"\b(?:answer|reply|write|respond)(?: to)?(?: me)? in (?P<v>[A-Za-z]{4,12})\b|用(?P<v2>中文|英文|德语|法语|日语)(?:回答|回复|写|交流)",
-            re.IGNORECASE,
-        ),
-    ),
+        ("language", r"^(?:请|以后|都|一律)*用(?P<v>中文|英文|英语|德语|法语|日语)(?:回答|回复)$"),
+    )
 )
+"""What holds one value at a time, and only for the speaker, in plain present-tense sentences."""
+_CONTRAST = re.compile(
+    r"\b(?:over|than|but|before|after|instead|rather|just|more|less|only|used to|would|want|might|if|when|unless"
+    r"|except|both|owes?|to|from|between|then)\b|比|而|但|只|先|再|之前|之后|以前|如果|想|除了|向|给",
+    re.IGNORECASE,
+)
+"""Words that give the order of the others a meaning: a bag of words would turn it round."""
+_SYMBOLS = re.compile(r"\w+[+#]+")
 _EMPTY = frozenset(
     stem(word)
     for word in (
@@ -110,8 +88,11 @@ class Statement:
     slot: str
     value: str
     content: frozenset[str]
+    order: tuple[str, ...]
     numbers: tuple[str, ...]
+    symbols: frozenset[str]
     tasteful: bool
+    contrasts: bool
 
 
 @lru_cache(maxsize=4096)
@@ -126,18 +107,21 @@ def statement(text: str) -> Statement:
     polarity = (-1 if dislikes else 1) * (-1 if negated else 1)
     slot, value = "", ""
     for name, pattern in _SLOTS:
-        if found := pattern.search(plain):
+        if found := pattern.search(plain.rstrip(" .。!！")):
             slot = name
-            value = (found["v"] or found["v2"] or "").strip(" .").casefold()
+            value = re.sub(r" (?:now|these days|at the moment)$", "", found["v"].strip().casefold())
             break
     bare = _HAN_EMPTY.sub(" ", plain) if CJK.search(plain) else plain
-    content = frozenset(s for s in map(stem, words(bare)) if s not in _EMPTY)
+    order = tuple(s for s in map(stem, words(bare)) if s not in _EMPTY)
     return Statement(
         subject=subject,
         polarity=polarity,
         slot=slot,
         value=value,
-        content=content,
+        content=frozenset(order),
+        order=order,
+        symbols=frozenset(_SYMBOLS.findall(plain.casefold())),
+        contrasts=bool(_CONTRAST.search(_DISLIKE.sub(" ", plain))),
         numbers=tuple(sorted(_NUMBER.findall(plain))),
         tasteful=tasteful,
     )
@@ -146,23 +130,20 @@ def statement(text: str) -> Statement:
 def relation(old: str, new: str) -> Relation:
     """Return what ``new`` is to ``old``: the same said again, in its place, or another thing."""
     a, b = statement(old), statement(new)
+    if a.order and a.order == b.order and a.polarity == b.polarity and a.slot == b.slot:
+        if (a.subject, a.numbers, a.symbols) == (b.subject, b.numbers, b.symbols):
+            return "same"
     if a.subject != b.subject:
         return "apart"
-    if a.slot and a.slot == b.slot and a.polarity > 0 and b.polarity > 0:
+    if a.slot and a.slot == b.slot:
         return "same" if a.value == b.value else "supersedes"
-    if not a.content or not b.content or a.numbers != b.numbers:
+    if not a.content or not b.content or (a.numbers, a.symbols) != (b.numbers, b.symbols):
         return "apart"
-    shared = len(a.content & b.content)
-    alike = shared / len(a.content | b.content)
-    if a.tasteful and b.tasteful:
+    if a.contrasts or b.contrasts or a.tasteful != b.tasteful:
+        return "apart"
+    if a.tasteful:
         # For taste the thing itself must be the same: "Chinese food" is not "Chinese films".
-        if a.content != b.content and alike < 0.75:
+        if a.content != b.content:
             return "apart"
         return "same" if a.polarity == b.polarity else "supersedes"
-    if a.tasteful != b.tasteful:
-        return "apart"
-    if a.content == b.content or alike >= 0.8:
-        if a.polarity == b.polarity:
-            return "same"
-        return "supersedes" if a.content == b.content else "apart"
-    return "apart"
+    return "supersedes" if a.order == b.order and a.polarity != b.polarity else "apart"

@@ -178,7 +178,9 @@ def _database_problems(home: Home) -> list[str]:
     """Look without changing: read-only, so no migration and no repair happens here."""
     from memory.tokens import search_text
 
-    connection = sqlite3.connect(f"file:{home.database}?mode=ro", uri=True, timeout=2)
+    full = shutil.disk_usage(home.root).free < 100_000
+    mode = "mode=ro&immutable=1" if full else "mode=ro"
+    connection = sqlite3.connect(f"file:{home.database}?{mode}", uri=True, timeout=2)
     try:
         connection.create_function("search_text", 1, search_text, deterministic=True)
         rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -15,8 +16,9 @@ from memory.entries import MemoryFile, Operation, OverCapacity, change
 from memory.imports import Conversation, Imported, NothingFound, read
 from memory.limits import Leaving, keep_in_archive
 from memory.redact import redact
+from memory.rows import first_turn
 from memory.sessions import Session, SessionStore
-from memory.transcript import Message, Turn, new_turn_id
+from memory.transcript import Message, Turn
 
 KINDS = ("hermes", "openclaw", "chatgpt", "claude")
 
@@ -24,6 +26,7 @@ KINDS = ("hermes", "openclaw", "chatgpt", "claude")
 def run(kind: str, path: Path, dry_run: bool) -> None:
     """Import, or only report what would be. The source is never written."""
     home = find_home()
+    secrets = load_environment(home).secrets
     if home.create():
         print(f"Your home is {home.root}.")
     at = place()
@@ -32,6 +35,8 @@ def run(kind: str, path: Path, dry_run: bool) -> None:
     except NothingFound as error:
         raise UsageError(str(error)) from None
     verb = "would be imported" if dry_run else "imported"
+    found.user = [redact(fact, secrets) for fact in found.user]
+    found.memory = [redact(fact, secrets) for fact in found.memory]
     _report_memory(at, found, dry_run, verb)
     _report_notes(at, found, dry_run, verb)
     _report_skills(at, found, dry_run)
@@ -65,7 +70,9 @@ def _store_facts(at: Place, path: Path, limit: int, facts: list[str]) -> int:
     known = MemoryFile.read(at.home.archive).raw
     for fact in facts:
         try:
-            change(path, [Operation(action="add", text=fact)], limit, at.home.lock)
+            change(
+                path, [Operation(action="add", text=fact)], limit, at.home.lock, newest_wins=False
+            )
         except OverCapacity:
             if fact not in known:
                 left.append(Leaving(text=fact, reason="imported, and there was no room"))
@@ -86,7 +93,8 @@ def _report_notes(at: Place, found: Imported, dry_run: bool, verb: str) -> None:
         )
     if not dry_run:
         for day, path in new.items():
-            write_atomic(at.home.notes / f"{day}.md", path.read_bytes())
+            text = redact(path.read_bytes().decode("utf-8", "surrogateescape"))
+            write_atomic(at.home.notes / f"{day}.md", text.encode("utf-8", "surrogateescape"))
 
 
 def _report_skills(at: Place, found: Imported, dry_run: bool) -> None:
@@ -98,12 +106,13 @@ def _report_skills(at: Place, found: Imported, dry_run: bool) -> None:
     print(
         f"skills: {len(found.skills)} found, {len(new)} to skills/.quarantine, where they wait for you"
     )
-    if not dry_run:
-        for skill in new:
-            if not any(path.is_symlink() for path in skill.rglob("*")):
-                shutil.copytree(skill, waiting / skill.name)
-            else:
-                found.skipped.append(f"skill {skill.name}: it holds links")
+    for skill in new if not dry_run else []:
+        if (waiting / skill.name).exists():
+            found.skipped.append(f"skill {skill}: another one of this name was imported")
+        elif any(path.is_symlink() for path in skill.rglob("*")):
+            found.skipped.append(f"skill {skill.name}: it holds links")
+        else:
+            shutil.copytree(skill, waiting / skill.name)
 
 
 def _report_conversations(at: Place, kind: str, found: Imported, dry_run: bool, verb: str) -> None:
@@ -111,8 +120,9 @@ def _report_conversations(at: Place, kind: str, found: Imported, dry_run: bool, 
         return
     secrets = load_environment(at.home).secrets
     store = SessionStore(at.home.database, lambda text: redact(text, secrets))
-    there = {row["id"] for row in store.query("SELECT id FROM sessions WHERE source = 'import'")}
-    new = [c for c in found.conversations if f"{kind}-{c.key}" not in there]
+    there = {s.id: s.messages for s in store.recent(10_000_000, ["import"])}
+    # One that an interrupted import left half, or that has grown since, is taken up again.
+    new = [c for c in found.conversations if there.get(f"{kind}-{c.key}", 0) < len(c.messages)]
     if not dry_run:
         for conversation in new:
             _store(store, f"{kind}-{conversation.key}", conversation)
@@ -138,20 +148,25 @@ def _store(store: SessionStore, id: str, conversation: Conversation) -> None:
         system_prompt="",
     )
     store.adopt(session)
-    turn_id = 0
-    for messages in _turns(conversation.messages):
-        turn_id = max(new_turn_id(messages[0].created), turn_id + 1)
-        store.finish(
-            Turn(
-                id=turn_id,
-                session=id,
-                started=messages[0].created,
-                ended=messages[-1].created,
-                status="done",
-                messages=tuple(messages),
-            ),
-            hook_owed=False,
+    for position, messages in enumerate(_turns(conversation.messages)):
+        turn = Turn(
+            id=_free_id(store, id, position, messages[0]),
+            session=id,
+            started=messages[0].created,
+            ended=messages[-1].created,
+            status="done",
+            messages=tuple(messages),
         )
+        store.finish(turn, hook_owed=False)
+
+
+def _free_id(store: SessionStore, session: str, position: int, first: Message) -> int:
+    """Return the id of a turn: the same at each import, and no other session's."""
+    digest = hashlib.sha256(f"{session}/{position}".encode()).digest()
+    id = first_turn(first.created) | int.from_bytes(digest[:3]) & 0xFFFFF
+    while (turn := store.turn(id)) is not None and turn.session != session:
+        id += 1
+    return id
 
 
 def _turns(messages: tuple[Message, ...]) -> list[list[Message]]:
