@@ -46,6 +46,7 @@ class AfterTurn:
         self._thread: threading.Thread | None = None
         self._working = threading.Lock()
         self._failed: dict[int, int] = {}
+        self._passing = False
 
     def start(self) -> None:
         """Work in the background from now on."""
@@ -70,7 +71,8 @@ class AfterTurn:
             self._wake.wait()
             self._wake.clear()
             try:
-                self.work_off()
+                while self.work_off() and not self._stop.is_set():
+                    pass  # a long queue comes in pieces
             except StorageError:
                 log.exception("the queue of the post-turn hook cannot be read")
         self._store.close()
@@ -94,12 +96,13 @@ class AfterTurn:
     def _run_steps(self, turn: Turn) -> bool:
         done = self._owed.steps_done(turn.id)
         whole = True
+        self._passing = False
         for step in self._steps:
             if step.name not in done:
                 whole = self._run_step(step, turn) and whole
-        if not whole:
+        if not whole and not self._passing:
             self._failed[turn.id] = self._failed.get(turn.id, 0) + 1
-        return whole or self._failed[turn.id] >= TRIES
+        return whole or self._failed.get(turn.id, 0) >= TRIES
 
     def _run_step(self, step: Step, turn: Turn) -> bool:
         start = time.perf_counter()
@@ -108,6 +111,8 @@ class AfterTurn:
         except Exception as error:
             # The seam between steps: one that fails must stop no other. The record says why.
             log.exception("step %s of turn %s failed", step.name, turn.id)
+            # A full disk or a locked file passes: the turn stays owed, however often it is tried.
+            self._passing = self._passing or isinstance(error, OSError | StorageError)
             status, detail = "failed", f"{type(error).__name__}: {error}"
         ms = (time.perf_counter() - start) * 1000
         self._owed.record_step(turn.id, step.name, status, ms, detail, self._now())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from logging.handlers import RotatingFileHandler
@@ -28,8 +28,8 @@ from memory.entries import MemoryFile
 from memory.errors import Corrupt, StorageError
 from memory.facts import notes_of
 from memory.facts_model import NoProposal, proposed
-from memory.forgotten import Needle, is_forgotten
-from memory.limits import bring_within
+from memory.forgotten import is_forgotten
+from memory.limits import Leaving, bring_within, keep_in_archive
 from memory.notes import Note, NoteBook, strip_source
 from memory.owed import OwedSteps
 from memory.redact import redact
@@ -96,8 +96,6 @@ class Assistant:
         self.now = clock or (lambda: datetime.now(self.zone))
         self.approve = approve
         self.notices: list[str] = []
-        self.forgotten: list[Needle] = []
-        """What this process was told to forget: nothing of it goes to disk or to a model again."""
         self.created = home.create()
         _log_to(home.log, self.redact)
         self.store = self._open_store()
@@ -112,15 +110,12 @@ class Assistant:
 
     def redact(self, text: str) -> str:
         """Return ``text`` without credentials; the one filter before anything is kept."""
-        for needle in self.forgotten:
-            text = needle.without(text)
         return redact(text, self.environment.secrets)
 
     def forget(self, text: str) -> None:
-        """Forget ``text`` everywhere, in what this process still holds as well."""
+        """Forget ``text`` everywhere; conversations that still hold it are scrubbed by tombstones."""
         if self.store is None:
             raise UsageError("The archive cannot be opened. Next step: reverie doctor.")
-        self.forgotten.append(Needle(" ".join(text.split())))
         self.memory_changed |= {place.path for place in self.places.values()}
         forget(self.home, self.store, self.history, text, self.now())
 
@@ -212,8 +207,22 @@ class Assistant:
         except (HistoryError, StorageError):
             log.exception("a hand edit could not be kept apart")
 
-    def _memory_was_changed(self, target: Target, *_: object) -> None:
-        self.memory_changed.add(self.places[target].path)
+    def _memory_was_changed(
+        self, target: Target, before: object, after: object, done: Sequence[str], call: object
+    ) -> None:
+        place = self.places[target]
+        self.memory_changed.add(place.path)
+        gone = [
+            Leaving(text=old, reason=f"replaced by: {one_line(new, 80)}")
+            for line in done
+            if line.startswith("replaced: ")
+            for old, _, new in [line.removeprefix("replaced: ").partition(" -> ")]
+        ]
+        if gone:
+            keep_in_archive(
+                self.home.archive, place.path.name, gone, self.home.lock, self.now().date()
+            )
+        self.history.mark_own([place.path, self.home.archive])
 
     def _load_state(self, session: str) -> TaskState:
         if session not in self._states:
@@ -238,9 +247,12 @@ class Assistant:
             if self.store:
                 forgotten = is_forgotten(self.store)
                 found = [n for n in found if not forgotten(n.text, n.when)]
-            if found:
-                self.history.keep_hand_edits(files(turn))
-            return f"{len(self.notes.add(found))} notes"
+            ours = [*files(turn), self.home.user, self.home.memory, self.home.archive]
+            self.history.keep_hand_edits(ours)
+            added = self.notes.add(found)
+            if added:
+                self.history.mark_own(files(turn))
+            return f"{len(added)} notes"
 
         def limit(turn: Turn) -> str:
             gone = [
@@ -250,6 +262,8 @@ class Assistant:
                     place.path, place.limit, self.home.archive, self.home.lock, self.now().date()
                 )
             ]
+            if gone:
+                self.history.mark_own([self.home.user, self.home.memory, self.home.archive])
             return f"{len(gone)} entries to the archive"
 
         def commit(turn: Turn) -> str:

@@ -6,9 +6,11 @@ import hashlib
 import logging
 import signal
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from assistant.tools.registry import Cancel, keep_whole
 from memory.clean import clean
 from memory.entries import MemoryFile
 from memory.errors import StorageError
+from memory.forgotten import scrubber
 from memory.rows import scrubbed
 from memory.sessions import Session, UnknownSession
 from memory.transcript import Message, Turn, new_turn_id
@@ -61,11 +64,18 @@ class Conversation:
 
     @property
     def history(self) -> list[Message]:
-        """All messages that stand, oldest first, without what was forgotten meanwhile."""
-        messages = [message for turn in self.turns for message in turn.messages]
-        if not self._assistant.forgotten:
-            return messages
-        return [scrubbed(message, self._assistant.redact) for message in messages]
+        """All messages that stand, oldest first."""
+        return [message for turn in self.turns for message in turn.messages]
+
+    def _forget(self) -> None:
+        """Drop what was forgotten since, here or by another process, from what this chat holds."""
+        scrub = scrubber(self._assistant.store) if self._assistant.store else None
+        if scrub is None:
+            return
+        self.turns = [_scrubbed(turn, scrub) for turn in self.turns]
+        lines = self.session.system_prompt.split("\n")
+        kept = [line for line in lines if scrub(line, self.session.started) == line]
+        self.session = replace(self.session, system_prompt="\n".join(kept))
 
     def ask(self, text: str, *, cancel: Cancel | None = None) -> Iterator[Event]:
         """Answer ``text`` and yield the turn's events, ``TurnEnded`` last.
@@ -73,6 +83,7 @@ class Conversation:
         The words are stored before the model is asked; the outcome in one transaction at the end.
         """
         app = self._assistant
+        self._forget()
         started = app.now()
         message, notices = self._message(text, started)
         for notice in (*self._notices, *notices):
@@ -107,6 +118,8 @@ class Conversation:
                 event = events.throw(KeyboardInterrupt())
             else:
                 event = next(events)
+        scrub = scrubber(self._assistant.store) if self._assistant.store else None
+        event = TurnEnded(turn=_scrubbed(event.turn, scrub)) if scrub else event
         self.turns.append(event.turn)
         with _uninterrupted():
             notices = [*self._save(event.turn, ended=True), *self._nearly_full()]
@@ -218,6 +231,15 @@ class Conversation:
         if self._assistant.store and self._stored:
             self._assistant.store.undo_last(self.session.id)
         return self.turns.pop()
+
+
+def _scrub_at(scrub: Callable[[str, datetime], str], moment: datetime, text: str) -> str:
+    return scrub(text, moment)
+
+
+def _scrubbed(turn: Turn, scrub: Callable[[str, datetime], str]) -> Turn:
+    messages = [scrubbed(m, partial(_scrub_at, scrub, m.created)) for m in turn.messages]
+    return replace(turn, messages=tuple(messages))
 
 
 @contextmanager

@@ -63,16 +63,19 @@ def forget(home: Home, store: SessionStore, history: History, text: str, now: da
             raw = path.read_bytes()
             plain = raw.decode("utf-8", "surrogateescape")
             if needle.within(plain):
-                write_atomic(path, needle.without_lines(plain).encode("utf-8", "surrogateescape"))
+                less = needle.without_bullets if path.suffix == ".md" else needle.only
+                write_atomic(path, less(plain).encode("utf-8", "surrogateescape"))
         for path in _copies(home, needle):
             path.unlink()
         shutil.rmtree(home.root / "index", ignore_errors=True)  # derived: it is rebuilt
-    history.rewrite(needle.within, needle.without_lines)
-    left = list(holding(home.root, needle))
+    history.rewrite(needle.within, needle.without_bullets)
+    left = [path for path in holding(home.root, needle) if path != home.config]
+    left += [home.database] if traces_in(store, needle) else []
     if left:
         names = ", ".join(str(path.relative_to(home.root)) for path in left[:5])
         raise StillThere(
-            f"It is still in {names}. Next step: end other reverie processes and run it again."
+            f"It is still in {names}. Next step: look there; if another reverie process runs, end it and "
+            "run this again."
         )
     return found
 
@@ -101,7 +104,7 @@ def holding(root: Path, needle: Needle) -> Iterator[Path]:
         if not path.is_file() or path.is_symlink():
             continue
         raw = path.read_bytes()
-        if "objects" in path.parts and ".git" in path.parts:
+        if "objects" in path.parts:
             try:
                 raw = zlib.decompress(raw)
             except zlib.error:

@@ -6,7 +6,8 @@ tool can read it. A repository of the user's own in the home is left alone; then
 
 from __future__ import annotations
 
-import difflib
+import hashlib
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from assistant.errors import ReverieError
 from assistant.rewriting import Rewriter
+from assistant.unapply import without
 from memory.atomic import write_atomic
 from memory.clean import one_line
 from memory.lock import locked
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 AUTHOR = b"Reverie <reverie@localhost>"
 BY_HAND = "Edited by hand"
 BEGINNING = "The home as it began"
+OWN_WRITES = ".own-writes"
+_COMPLETE = "rewritten"
 _EXCLUDE = b"/*\n!/*.md\n!/memory/\n!/skills/\n"
 _MARK = (b"reverie",)
 
@@ -70,6 +74,12 @@ class History:
         self._root = root
         self._lock = lock
 
+    def _exists(self) -> bool:
+        if self.is_foreign:
+            return False
+        self._recover()
+        return (self._root / ".git").exists()
+
     # -- writing ----------------------------------------------------------------------------
 
     @property
@@ -94,7 +104,8 @@ class History:
         if self.is_foreign:
             return
         with locked(self._lock), self._open() as repo:
-            names = self._among(repo, files) if files else self._changed(repo)
+            changed = self._among(repo, files) if files else self._changed(repo)
+            names = self._by_hand(changed)
             shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
             self._commit(repo, f"{BY_HAND}: {shown}", names)
 
@@ -131,14 +142,16 @@ class History:
     def _files(self) -> Iterator[str]:
         for pattern in ("*.md", "memory/**/*.md", "skills/**/*.*"):
             for path in self._root.glob(pattern):
-                if path.is_file() and not path.is_symlink():
-                    yield path.relative_to(self._root).as_posix()
+                name = path.relative_to(self._root).as_posix()
+                if path.is_file() and not path.is_symlink() and name.isprintable():
+                    yield name
 
     @contextmanager
     def _open(self) -> Iterator[Repo]:
         from dulwich.errors import ObjectFormatException
         from dulwich.repo import Repo
 
+        self._recover()
         if not (self._root / ".git").exists():
             repo = Repo.init(str(self._root))
             config = repo.get_config()
@@ -161,11 +174,51 @@ class History:
         finally:
             repo.close()
 
+    def _recover(self) -> None:
+        """Finish a rewriting that was interrupted between its renames."""
+        git, new, old = (self._root / name for name in (".git", ".git.new", ".git.old"))
+        if not git.exists() and (new / _COMPLETE).exists():
+            new.rename(git)
+        elif not git.exists() and old.exists():
+            old.rename(git)
+        for left in (new, old):
+            if git.exists() and left.exists():
+                shutil.rmtree(left)
+
+    # -- whose change it is -----------------------------------------------------------------
+
+    def mark_own(self, files: Sequence[Path]) -> None:
+        """Note that the assistant wrote ``files`` as they are now, so that a commit that comes later
+        (in the hook, or after a crash) does not take them for a hand edit."""
+        if self.is_foreign:
+            return
+        with locked(self._lock):
+            marks = self._marks()
+            for path in files:
+                if path.exists():
+                    marks[path.relative_to(self._root).as_posix()] = _blob_id(path)
+            write_atomic(self._root / OWN_WRITES, json.dumps(marks).encode())
+
+    def _marks(self) -> dict[str, str]:
+        try:
+            marks: dict[str, str] = json.loads((self._root / OWN_WRITES).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return marks
+
+    def _by_hand(self, names: Sequence[str]) -> list[str]:
+        marks = self._marks()
+        return [
+            name
+            for name in names
+            if not (self._root / name).exists() or marks.get(name) != _blob_id(self._root / name)
+        ]
+
     # -- reading ----------------------------------------------------------------------------
 
     def changes(self, limit: int = 20) -> list[Change]:
         """Return the last changes, newest first."""
-        if self.is_foreign or not (self._root / ".git").exists():
+        if not self._exists():
             return []
         with self._open() as repo:
             return [_change_of(repo, commit) for commit in _walk(repo, limit)]
@@ -174,7 +227,7 @@ class History:
         """Yield (change, file, ``+`` or ``-``, line) for each line that held all words of
         ``wanted`` and came or went, oldest first."""
         words = wanted.casefold().split()
-        if self.is_foreign or not (self._root / ".git").exists():
+        if not self._exists():
             return
         with self._open() as repo:
             for commit in reversed(_walk(repo, limit)):
@@ -197,7 +250,7 @@ class History:
 
     def count_holding(self, within: Callable[[str], bool]) -> int:
         """Return how many stored versions of files, and messages, hold a text."""
-        if self.is_foreign or not (self._root / ".git").exists():
+        if not self._exists():
             return 0
         with self._open() as repo:
             return sum(
@@ -209,7 +262,7 @@ class History:
     def rewrite(self, within: Callable[[str], bool], without: Callable[[str], str]) -> None:
         """Write the history anew without a text: blobs and messages are mended, ids change, and the
         old objects are gone. Hand edits that are not committed yet are committed first."""
-        if self.is_foreign or not (self._root / ".git").exists():
+        if not self._exists():
             return
         from dulwich.refs import Ref
         from dulwich.repo import Repo
@@ -230,6 +283,7 @@ class History:
                 new.close()
                 shutil.copyfile(self._root / ".git" / "config", fresh / "config")
                 shutil.copytree(self._root / ".git" / "info", fresh / "info", dirs_exist_ok=True)
+                (fresh / _COMPLETE).touch()
             aside = self._root / ".git.old"
             (self._root / ".git").rename(aside)
             fresh.rename(self._root / ".git")
@@ -250,6 +304,7 @@ class History:
                 "The home has a git repository of your own, which Reverie leaves alone. "
                 "Next step: use git there."
             )
+        self.keep_hand_edits()
         with locked(self._lock), self._open() as repo:
             commit = self._find(repo, change_id)
             change = _change_of(repo, commit)
@@ -270,8 +325,12 @@ class History:
         for commit in commits:
             id = commit.id.decode()
             if change_id:
-                if not id.startswith(change_id):
+                if len(change_id) < 6 or not id.startswith(change_id):
                     continue
+                if commit.message.decode("utf-8", "replace").startswith(BEGINNING):
+                    raise UndoConflict(
+                        "That is how the home began; it cannot be taken back. Next step: edit the files."
+                    )
                 if id[:10] in undone:
                     raise UndoConflict(
                         f"{change_id} is undone already. Next step: reverie history."
@@ -305,42 +364,6 @@ class History:
                 )
             result[name] = b"".join(merged)
         return result
-
-
-def without(before: list[bytes], after: list[bytes], now: list[bytes]) -> list[bytes] | None:
-    """Return ``now`` without the change that made ``after`` of ``before``; None on a conflict.
-
-    Each block that the change wrote must still stand in ``now`` as it was written; lines that it
-    removed come back behind the line that stood before them. A three-way merge would see a conflict
-    where two bullets were added one below the other, which is the rule in these files.
-    """
-    if now == after:
-        return before
-    result = list(now)
-    blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    for kind, b1, b2, a1, a2 in reversed(blocks):
-        if kind == "equal":
-            continue
-        if a2 > a1:
-            at = _place(result, after[a1:a2])
-            if at is None:
-                return None
-            result[at : at + a2 - a1] = before[b1:b2]
-        else:
-            at = _place(result, before[b1 - 1 : b1]) if b1 else -1
-            if at is None:
-                at = len(result) - 1
-            result[at + 1 : at + 1] = before[b1:b2]
-    return result
-
-
-def _place(lines: list[bytes], block: list[bytes]) -> int | None:
-    """Return where ``block`` stands in ``lines``, searching from the end; line ends aside."""
-    wanted = [line.rstrip(b"\r\n") for line in block]
-    for at in range(len(lines) - len(block), -1, -1):
-        if [line.rstrip(b"\r\n") for line in lines[at : at + len(block)]] == wanted:
-            return at
-    return None
 
 
 def _head(repo: Repo) -> Any:
@@ -399,10 +422,14 @@ def _trailer(commit: Any, name: str) -> str:
     return found[1] if found else ""
 
 
-def _differs(path: Path, sha: bytes) -> bool:
-    from dulwich.objects import Blob
+def _blob_id(path: Path) -> str:
+    """Return git's id of a file's content."""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
-    return bool(Blob.from_string(path.read_bytes()).id != sha)
+
+def _differs(path: Path, sha: bytes) -> bool:
+    return _blob_id(path).encode() != sha
 
 
 def _lines(content: bytes | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -91,7 +92,7 @@ def status(wait: bool, as_json: bool) -> None:
     """Show what the post-turn hook owes, and how its steps went."""
     from assistant.commands import status as run
 
-    run.show(wait, as_json)
+    sys.exit(run.show(wait, as_json))
 
 
 @click.command(context_settings=CONTEXT)

@@ -12,10 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from memory import db
+from memory.entries import MemoryFile
 from memory.rows import to_ms
 from memory.sessions import SessionStore
 from memory.tokens import CJK
@@ -50,30 +52,38 @@ class Needle:
         joined = "".join(parts)
         return self._pattern.sub(GONE, joined)  # it may run over the end of a sentence
 
-    def without_lines(self, text: str) -> str:
-        """Return ``text`` without the lines that hold it; a bullet goes with its further lines."""
-        lines = text.splitlines(keepends=True)
-        kept: list[str] = []
-        dropping = False
-        for position, line in enumerate(lines):
-            continues = line.startswith(("  ", "\t")) and line.strip()
-            if dropping and continues:
-                continue
-            bullet = [line]
-            for later in lines[position + 1 :]:
-                if not (later.startswith(("  ", "\t")) and later.strip()):
-                    break
-                bullet.append(later)
-            whole = "".join(bullet) if line.startswith(("-", "*", "+")) else line
-            dropping = self.within(whole)
-            if not dropping:
-                kept.append(line)
-        return self._pattern.sub(GONE, "".join(kept))
+    def without_bullets(self, text: str) -> str:
+        """Return Markdown without the bullets that hold it; elsewhere sentences go."""
+        if not self.within(text):
+            return text
+        file = MemoryFile(raw=text)
+        for entry in reversed(file.entries):
+            if self.within(text[entry.start : entry.end]):
+                file = file.remove(entry)
+        return self.without(file.raw)
+
+    def only(self, text: str) -> str:
+        """Return ``text`` with nothing but the words themselves replaced: for code and outputs."""
+        return self._pattern.sub(GONE, text)
 
 
+@lru_cache(maxsize=256)
 def _compiled(text: str) -> re.Pattern[str]:
-    words = [re.escape(word) for word in text.split()]
-    return re.compile(r"\s+".join(words), re.IGNORECASE)
+    """Words as such, white space of any kind between them (and inside Chinese, where a line may
+    break anywhere); a plural or possessive ending belongs to the word, other letters do not."""
+    parts = []
+    for word in text.replace("’", "'").split():
+        escaped = "".join(
+            rf"{re.escape(c)}\s*" if CJK.match(c) else ("['’]" if c == "'" else re.escape(c))
+            for c in word
+        )
+        parts.append(escaped.removesuffix(r"\s*"))
+    pattern = r"\s+".join(parts)
+    start = r"(?<!\w)" if text[0].isalnum() and not CJK.match(text[0]) else ""
+    end = r"(?:['’]?s|es)?(?!\w)" if text[-1].isalpha() and not CJK.match(text[-1]) else ""
+    if text[-1].isdigit():
+        end = r"(?!\d)"
+    return re.compile(start + pattern + end, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +115,16 @@ def traces_in(store: SessionStore, needle: Needle) -> list[Trace]:
 
 def _candidates(store: SessionStore, needle: Needle) -> Iterator[Any]:
     """Yield the messages whose text or extras hold the longest word of the text."""
-    word = max(needle.text.split(), key=len)
+    word = max(_WORD.findall(needle.text.replace("'", " ").replace("’", " ")) or [""], key=len)
     connection = store.connection()
     cursor = connection.execute(
         "SELECT m.id, m.text, m.data, s.id AS session_id FROM messages m JOIN turns t ON t.id = m.turn"
         " JOIN sessions s ON s.key = t.session"
         " WHERE instr(lower(m.text), ?1) OR instr(lower(coalesce(m.data, '')), ?1)"
-        if word.isascii()
+        if word and word.isascii()
         else "SELECT m.id, m.text, m.data, s.id AS session_id FROM messages m"
         " JOIN turns t ON t.id = m.turn JOIN sessions s ON s.key = t.session",
-        (word.lower(),) if word.isascii() else (),
+        (word.lower(),) if word and word.isascii() else (),
     )
     for row in cursor.fetchall():
         if needle.within(row["text"]) or (row["data"] and needle.within(_plain(row["data"]))):
@@ -129,12 +139,11 @@ def _plain(data: str) -> str:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-        try:
-            inner = json.loads(value) if value[:1] in "{[" and value else None
-        except ValueError:
-            inner = None
-        if inner is not None:
-            yield from _strings(inner)
+        if value[:1] in ("{", "["):
+            try:
+                yield from _strings(json.loads(value))
+            except ValueError:
+                return
     elif isinstance(value, dict):
         for key, item in value.items():
             yield str(key)
@@ -161,12 +170,15 @@ def remove_from(store: SessionStore, needle: Needle, now: datetime) -> int:
                 (needle.without(row["text"]), data, row["id"]),
             )
             changed += 1
+        connection.create_function("scrub", 1, lambda text: needle.only(text or ""))
+        connection.execute("UPDATE turns SET error = scrub(error) WHERE error != ''")
+        connection.execute("UPDATE sessions SET cwd = scrub(cwd) WHERE cwd != scrub(cwd)")
         for row in connection.execute(
             "SELECT key, title, system_prompt, state FROM sessions"
         ).fetchall():
             values = (
                 needle.without(row["title"]),
-                needle.without_lines(row["system_prompt"]),
+                needle.without_bullets(row["system_prompt"]),
                 json.dumps(_without(json.loads(row["state"] or "{}"), needle), ensure_ascii=False),
             )
             if values[:2] != (row["title"], row["system_prompt"]) or needle.within(row["state"]):
@@ -195,7 +207,7 @@ def _without(value: Any, needle: Needle) -> Any:
                 pass
         return needle.without(value)
     if isinstance(value, dict):
-        return {key: _without(item, needle) for key, item in value.items()}
+        return {needle.without(key): _without(item, needle) for key, item in value.items()}
     return [_without(item, needle) for item in value] if isinstance(value, list) else value
 
 
@@ -237,6 +249,25 @@ def is_forgotten(store: SessionStore) -> Callable[[str, datetime], bool]:
     return test
 
 
+def scrubber(store: SessionStore) -> Callable[[str, datetime], str] | None:
+    """Return what removes forgotten sentences from a text that was said at a moment; None when
+    nothing was ever forgotten. It is how a chat that still holds a fact loses it as well."""
+    if not store.query("SELECT 1 FROM forgotten LIMIT 1"):
+        return None
+    test = is_forgotten(store)
+
+    def scrub(text: str, said: datetime) -> str:
+        if not text or not test(text, said):
+            return text
+        parts = [
+            f"{GONE}{s[len(s.rstrip()) :]}" if test(s, said) else s for s in _SENTENCE.findall(text)
+        ]
+        joined = "".join(parts)
+        return GONE if test(joined, said) else joined  # it ran over the end of a sentence
+
+    return scrub
+
+
 # -- files ----------------------------------------------------------------------------------
 
 
@@ -244,9 +275,11 @@ def text_files(root: Path) -> Iterator[Path]:
     """Yield the files of a home that hold text, the derived index and git's own left out."""
     for path in sorted(root.rglob("*")):
         parts = path.relative_to(root).parts
-        if not path.is_file() or path.is_symlink() or parts[0] in (".git", "index", ".env"):
+        if not path.is_file() or parts[0].startswith(".git") or parts[0] in ("index", ".env"):
             continue
-        if not path.name.startswith("state.db") and path.name != ".lock":
+        if path.name.startswith("state.db") or path.name in (".lock", "config.yaml"):
+            continue  # the archive has its own way; settings are the user's, and no memory
+        if b"\0" not in path.read_bytes()[:8000]:
             yield path
 
 

@@ -22,7 +22,8 @@ from memory.statements import relation, statement
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)\b")
 _SINCE = re.compile(r"\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
 _EVENT = re.compile(
-    r"\b(?:due|deadline|appointment|meeting|flight|trip|exam|deliver\w*|fly|interview|todo|to do|debug\w*|fix\w*)\b"
+    r"\b(?:due|deadline|appointment|meeting|flight|trip|exam|deliver\w*|fly|interview|todo|to do"
+    r"|debug\w*|fix\w*)\b"
     r"|开会|面试|体检|考试|航班|截止|到期|待办",
     re.IGNORECASE,
 )

@@ -18,26 +18,32 @@ _PEM = re.compile(
     r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
-_URL = re.compile(r"(?<=://)(?P<user>[^\s:/?#\[\]@]{0,64}):(?P<secret>[^\s/?#\[\]@]{1,128})(?=@)")
+_URL = re.compile(r"(?<=://)(?P<user>[^\s:/?#\[\]@]{0,64}):(?P<secret>[^\s/?#\[\]]{1,128})(?=@)")
 _BEARER = re.compile(
     r"\b(?:bearer|basic|token)\s+(?P<secret>[A-Za-z0-9._~+/=-]{16,})", re.IGNORECASE
 )
 _NAMED = re.compile(
-    r"(?P<name>(?<![\w.-])[\w.-]{0,40}?(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
-    r"|private[_-]?key|credential|auth[_-]?key)[\w-]{0,40}|密码|口令|密钥|令牌)"
-    r"[\"']?\s*(?:=|:|：|＝)\s*(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`,;，。；]{4,512})(?P=quote)",
+    r"(?P<name>(?<![\w.-])[\w.-]{0,40}?(?:password|passwort|passwd|passphrase|pwd|(?<=_)pass|(?<=_)pw"
+    r"|secret(?![a-z])|token(?![a-z])|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth[_-]?key"
+    r"|client[_-]secret)[\w-]{0,40}|密码|口令|密钥|令牌)[\"']?\s*(?:=|:|：|＝)\s*"
+    r"(?:\"(?P<double>[^\"\n]{4,512})\"|'(?P<single>[^'\n]{4,512})'|`(?P<tick>[^`\n]{4,512})`"
+    r"|(?P<secret>[^\s\"'`,;，。；]{4,512}))",
     re.IGNORECASE,
 )
+_FLAG = re.compile(
+    r"(?<!\S)(?:--(?:password|passwd|token|api-key|secret)[ =]|-u [^\s:]{1,64}:)(?P<secret>[^\s\"']{4,256})"
+)
 _TOLD = re.compile(
-    r"\b(?:password|passphrase|passcode|pin(?: code)?|api key|secret key|access token|token)"
-    r"(?: for [^.:\n]{1,40}?| to [^.:\n]{1,40}?)? (?:is|was|=) (?:now )?"
+    r"\b(?:password|passphrase|passcode|pin(?: code)?|api key|secret key|access token|token|key)"
+    r"(?: for [^.:\n]{1,40}?| to [^.:\n]{1,40}?)?"
+    r"(?:(?: was| has been| is)? (?:changed|set|reset|updated) to| is| was| =)(?: now)?\s*:?\s+"
     r"(?P<quote>[\"'`“]?)(?P<secret>[^\s\"'`”]{4,128})[\"'`”]?(?=[\s.,;!?]|$)"
-    r"|(?:密码|口令|密钥|令牌)(?:就)?(?:是|为|改成了?|改为)\s*[“\"'`]?(?P<secret2>[^\s\"'`”，。；、]{4,128})",
+    r"|(?:密码|口令|密钥|令牌)(?:就)?(?:是|为|改成了?|改为|：|:)?\s*[“\"'`]?(?P<secret2>[A-Za-z0-9@#$%^&*!_.+-]{4,128})",
     re.IGNORECASE,
 )
 _PREFIXED = re.compile(
     r"(?<![A-Za-z0-9])(?P<secret>(?:sk|pk|rk|tvly|hf|gsk|xai|pplx|ghp|gho|ghs|ghu|github_pat|glpat|npm"
-    r"|pypi|dop_v1|shpat|sbp|lin_api|figd|r8|key|secret|token|api)[-_][A-Za-z0-9][A-Za-z0-9_-]{14,})"
+    r"|pypi|dop_v1|shpat|sbp|lin_api|figd|r8)[-_][A-Za-z0-9][A-Za-z0-9_-]{14,})"
 )
 _GOOGLE = re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b|\bya29\.[0-9A-Za-z_-]{20,}")
 _CARD = re.compile(
@@ -105,7 +111,8 @@ def _bearer(text: str) -> Iterator[tuple[int, int]]:
 
 def _named(text: str) -> Iterator[tuple[int, int]]:
     for match in _NAMED.finditer(text):
-        value = match["secret"]
+        group = next(g for g in ("double", "single", "tick", "secret") if match[g])
+        value = match[group]
         if value.lower().strip(".!?") in _PLAIN_VALUES or _REFERENCE.match(value):
             continue
         if (
@@ -113,10 +120,19 @@ def _named(text: str) -> Iterator[tuple[int, int]]:
             and value.isdigit()
         ):
             continue  # "max_tokens: 8192" counts, it does not open
-        spaced = text[match.end("name") : match.start("secret")]
-        if ":" in spaced and " " in spaced and not match["quote"] and not _looks_secret(value):
+        spaced = text[match.end("name") : match.start(group)]
+        told = (
+            (":" in spaced and " " in spaced) or "：" in spaced or match["name"] in ("密码", "口令")
+        )
+        if told and group == "secret" and not _looks_secret(value):
             continue  # "Password: we should talk about it"
-        yield match.span("secret")
+        yield match.span(group)
+
+
+def _flags(text: str) -> Iterator[tuple[int, int]]:
+    for match in _FLAG.finditer(text):
+        if not _REFERENCE.match(match["secret"]):
+            yield match.span("secret")
 
 
 def _told(text: str) -> Iterator[tuple[int, int]]:
@@ -125,13 +141,8 @@ def _told(text: str) -> Iterator[tuple[int, int]]:
         value = match[group].rstrip(".!?,")
         if value.lower() in _PLAIN_VALUES or value.startswith("[redacted"):
             continue
-        after = text[match.end(group) :].lstrip("\"'`”").strip()
-        lone = not after or after[0] in ".,;!?，。；！\n"
-        if (
-            _looks_secret(value)
-            or (lone and len(value) >= 6 and group == "secret")
-            or match["quote"]
-        ):
+        # A plain word needs quotes: "the password is compromised" tells no password.
+        if _looks_secret(value) or match["quote"]:
             start = match.start(group)
             yield start, start + len(value)
 
@@ -230,6 +241,7 @@ _NETS: tuple[tuple[str, Finder], ...] = (
     ("token", _known),
     ("token", _services),
     ("secret", _named),
+    ("password", _flags),
     ("password", _told),
     ("card number", _cards),
 )

@@ -121,7 +121,8 @@ def statement(text: str) -> Statement:
         content=frozenset(order),
         order=order,
         symbols=frozenset(_SYMBOLS.findall(plain.casefold())),
-        contrasts=bool(_CONTRAST.search(_DISLIKE.sub(" ", plain))),
+        contrasts=bool(_CONTRAST.search(_DISLIKE.sub(" ", plain)))
+        or len(_LIKE.findall(plain)) + len(_DISLIKE.findall(plain)) > 1,
         numbers=tuple(sorted(_NUMBER.findall(plain))),
         tasteful=tasteful,
     )
@@ -130,9 +131,8 @@ def statement(text: str) -> Statement:
 def relation(old: str, new: str) -> Relation:
     """Return what ``new`` is to ``old``: the same said again, in its place, or another thing."""
     a, b = statement(old), statement(new)
-    if a.order and a.order == b.order and a.polarity == b.polarity and a.slot == b.slot:
-        if (a.subject, a.numbers, a.symbols) == (b.subject, b.numbers, b.symbols):
-            return "same"
+    if a.order and a == b and not (a.tasteful and a.contrasts):
+        return "same"
     if a.subject != b.subject:
         return "apart"
     if a.slot and a.slot == b.slot:

@@ -119,3 +119,47 @@ def test_random_texts_of_a_home_can_be_forgotten(make_assistant: Make, clock: Cl
             assistant.home, assistant.store, assistant.history, word, clock() + timedelta(days=1)
         )
         assert list(holding(assistant.home.root, Needle(word))) == []
+
+
+def test_a_second_running_chat_forgets_as_well(make_assistant: Make, clock: Clock) -> None:
+    first = make_assistant("ok", "You are allergic to Brazil nuts.", "ok")
+    talk = first.converse()
+    ask(talk, "I'm allergic to Brazil nuts")
+    clock.advance(minutes=1)
+    second = make_assistant("ok")
+    forget(second.home, second.store, second.history, "Brazil nuts", clock())
+    clock.advance(minutes=1)
+    ask(talk, "what do I eat?")
+    sent = first.provider.requests[-1].messages
+    assert all("Brazil nuts" not in m.text for m in sent)
+    assert any("[forgotten]" in m.text for m in sent)
+
+
+def test_only_whole_words_go(make_assistant: Make) -> None:
+    assistant = make_assistant("ok")
+    talk = assistant.converse()
+    ask(talk, "Our team met. I like tea. The steam engine runs.")
+    assistant.home.memory.write_text("- Our team meets on Monday\n- tea at four\n")
+    forget(assistant.home, assistant.store, assistant.history, "tea", assistant.now())
+    assert assistant.home.memory.read_text() == "- Our team meets on Monday\n"
+    text = assistant.store.history(talk.session.id)[0].text
+    assert text == "Our team met. [forgotten] The steam engine runs."
+
+
+@pytest.mark.parametrize(
+    ("stored", "needle"),
+    [
+        ("the path is C:\\Users\\bob\\diary.txt", "C:\\Users\\bob\\diary.txt"),
+        ("it isn’t a zebra", "isn't a zebra"),
+        ("我对花生\n过敏", "花生过敏"),
+        ("I like zebras", "zebra"),
+    ],
+)
+def test_forms_of_the_same_words(make_assistant: Make, stored: str, needle: str) -> None:
+    call = {"name": "todo", "arguments": {"items": [{"text": stored}]}}
+    assistant = make_assistant({"text": stored, "tool_calls": [call]}, "ok")
+    ask(assistant.converse(), stored)
+    found = look(assistant.home, assistant.store, assistant.history, needle)
+    assert len(found.traces) >= 3
+    forget(assistant.home, assistant.store, assistant.history, needle, assistant.now())
+    assert not look(assistant.home, assistant.store, assistant.history, needle).traces

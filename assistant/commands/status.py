@@ -17,8 +17,9 @@ from memory.sessions import SessionStore
 from memory.transcript import Usage
 
 
-def show(wait: bool, as_json: bool) -> None:
-    """Print the queue of the post-turn hook; with ``wait`` work it off first."""
+def show(wait: bool, as_json: bool) -> int:
+    """Print the queue of the post-turn hook; with ``wait`` work it off first. Return the exit code:
+    1 when something is owed after the wait."""
     at = place()
     if wait:
         # Nothing of this needs a model yet, so none is asked for: a missing key is no reason to fail.
@@ -53,7 +54,7 @@ def show(wait: bool, as_json: bool) -> None:
     ]
     if as_json:
         print(json.dumps({"owed": [short_id(t) for t in owed], "steps": steps, "failed": failed}))
-        return
+        return int(wait and bool(owed))
     print(f"{len(owed)} turns are owed their post-turn steps." if owed else "Nothing is owed.")
     for step in steps:
         print(
@@ -62,6 +63,7 @@ def show(wait: bool, as_json: bool) -> None:
         )
     for failure in failed:
         print(f"  failed: {failure['step']} of turn {failure['turn']}: {failure['why']}")
+    return int(wait and bool(owed))
 
 
 def usage(days: int, as_json: bool) -> None:

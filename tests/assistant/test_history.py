@@ -10,8 +10,9 @@ from dulwich import porcelain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.history import History, UndoConflict, without
+from assistant.history import History, UndoConflict
 from assistant.home import Home
+from assistant.unapply import without
 from tests.conftest import ask
 from tests.support.cli import reverie
 
@@ -171,3 +172,59 @@ def test_the_hook_commits_what_a_turn_left(make_assistant, home: Home) -> None: 
     change = assistant.history.of_turn(turn.id)[0]
     assert change.files == ("memory/2026-11-30.md",)
     assert "I prefer tea" in change.what
+
+
+def test_hand_edits_are_never_mixed_with_the_assistants_changes(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    reverie(at, "-m", "hello")
+    (at / "MEMORY.md").write_text("# What I know\n\n- by hand\n")
+    reverie(at, "-m", "I prefer tea to coffee")
+    (at / "USER.md").write_text("# About you\n\n- also by hand\n")
+    assert "Notes: I prefer tea" in reverie(at, "undo").stdout
+    assert "- by hand" in (at / "MEMORY.md").read_text()
+    assert "- also by hand" in (at / "USER.md").read_text()
+    whats = reverie(at, "history").stdout
+    assert "Edited by hand: MEMORY.md" in whats and "Edited by hand: USER.md" in whats
+
+
+def test_two_memory_calls_of_one_turn_are_one_change_of_the_assistant(make_assistant) -> None:  # type: ignore[no-untyped-def]
+    both = [
+        {"name": "memory", "arguments": {"action": "add", "target": "user", "text": text}}
+        for text in ("I like jazz", "I live in Graz")
+    ]
+    assistant = make_assistant({"text": "", "tool_calls": both}, "ok")
+    ask(assistant.converse(), "remember both")
+    assistant.hook.work_off()
+    assert [c.what for c in assistant.history.changes()] == [
+        "Memory: added: I like jazz; added: I live in Graz",
+        "The home as it began",
+    ]
+    assistant.history.undo()
+    assert "jazz" not in assistant.home.user.read_text()
+
+
+def test_the_beginning_cannot_be_undone(history: History, home: Home) -> None:
+    history.keep_hand_edits()
+    with pytest.raises(UndoConflict, match="how the home began"):
+        history.undo(history.changes()[0].id)
+    with pytest.raises(UndoConflict, match="no change"):
+        history.undo(history.changes()[0].id[:1])
+    assert home.soul.exists()
+
+
+@pytest.mark.parametrize("step", ["before", "between", "after"])
+def test_an_interrupted_rewriting_is_finished(history: History, home: Home, step: str) -> None:
+    history.keep_hand_edits()
+    write(history, home, "- tea and zebras\n", "one")
+    git, new, old = (home.root / name for name in (".git", ".git.new", ".git.old"))
+    history.rewrite(lambda t: "zebras" in t, lambda t: t.replace("zebras", "[forgotten]"))
+    (git / "rewritten").touch()
+    if step == "before":
+        new.mkdir()
+    elif step == "between":
+        git.rename(new)
+        old.mkdir()
+    else:
+        old.mkdir()
+    assert history.changes()
+    assert git.exists() and not new.exists() and not old.exists()

@@ -39,6 +39,8 @@ def test_the_same_fact_stands_once_in_two_weeks(book: NoteBook) -> None:
         later = WHEN + timedelta(days=days)
         assert book.add([note("Chinese food is my favourite!", when=later)]) == []
     assert len(book.add([note("I hate Chinese food", when=WHEN + timedelta(days=1))])) == 1
+    # Who returns to what was said before has changed their mind again.
+    assert len(book.add([note("I love Chinese food", when=WHEN + timedelta(days=2))])) == 1
     assert len(book.add([note("I love Chinese food", when=WHEN + timedelta(days=40))])) == 1
 
 
