@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -152,6 +153,7 @@ class History:
         from dulwich.repo import Repo
 
         self._recover()
+        self._break_stale_locks()
         if not (self._root / ".git").exists():
             repo = Repo.init(str(self._root))
             config = repo.get_config()
@@ -184,6 +186,17 @@ class History:
         for left in (new, old):
             if git.exists() and left.exists():
                 shutil.rmtree(left)
+
+    def _break_stale_locks(self) -> None:
+        """Remove git's own lock files that a killed process left: we hold the home's lock, so none of
+        ours is at work; a git of the user's gets a second to finish."""
+        git = self._root / ".git"
+        for lock in (*git.glob("*.lock"), *git.glob("refs/**/*.lock")):
+            try:
+                time.sleep(max(0.0, min(1.0, lock.stat().st_mtime + 1.0 - time.time())))
+                lock.unlink()
+            except FileNotFoundError:
+                continue
 
     # -- whose change it is -----------------------------------------------------------------
 

@@ -228,3 +228,11 @@ def test_an_interrupted_rewriting_is_finished(history: History, home: Home, step
         old.mkdir()
     assert history.changes()
     assert git.exists() and not new.exists() and not old.exists()
+
+
+def test_a_lock_that_a_killed_process_left_is_no_end(history: History, home: Home) -> None:
+    history.keep_hand_edits()
+    for name in ("index.lock", "refs/heads/main.lock", "HEAD.lock"):
+        (home.root / ".git" / name).touch()
+    assert write(history, home, "- tea\n", "one")
+    assert not (home.root / ".git" / "index.lock").exists()
