@@ -6,8 +6,6 @@ tool can read it. A repository of the user's own in the home is left alone; then
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import shutil
 import time
@@ -18,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assistant import own_writes
 from assistant.errors import ReverieError
 from assistant.rewriting import Rewriter
 from assistant.unapply import without
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 AUTHOR = b"Reverie <reverie@localhost>"
 BY_HAND = "Edited by hand"
 BEGINNING = "The home as it began"
-OWN_WRITES = ".own-writes"
 _COMPLETE = "rewritten"
 _EXCLUDE = b"/*\n!/*.md\n!/memory/\n!/skills/\n"
 _MARK = (b"reverie",)
@@ -106,7 +104,7 @@ class History:
             return
         with locked(self._lock), self._open() as repo:
             changed = self._among(repo, files) if files else self._changed(repo)
-            names = self._by_hand(changed)
+            names = own_writes.by_hand(self._root, changed)
             shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
             self._commit(repo, f"{BY_HAND}: {shown}", names)
 
@@ -203,29 +201,9 @@ class History:
     def mark_own(self, files: Sequence[Path]) -> None:
         """Note that the assistant wrote ``files`` as they are now, so that a commit that comes later
         (in the hook, or after a crash) does not take them for a hand edit."""
-        if self.is_foreign:
-            return
-        with locked(self._lock):
-            marks = self._marks()
-            for path in files:
-                if path.exists():
-                    marks[path.relative_to(self._root).as_posix()] = _blob_id(path)
-            write_atomic(self._root / OWN_WRITES, json.dumps(marks).encode())
-
-    def _marks(self) -> dict[str, str]:
-        try:
-            marks: dict[str, str] = json.loads((self._root / OWN_WRITES).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return marks
-
-    def _by_hand(self, names: Sequence[str]) -> list[str]:
-        marks = self._marks()
-        return [
-            name
-            for name in names
-            if not (self._root / name).exists() or marks.get(name) != _blob_id(self._root / name)
-        ]
+        if not self.is_foreign:
+            with locked(self._lock):
+                own_writes.mark(self._root, files)
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -435,14 +413,8 @@ def _trailer(commit: Any, name: str) -> str:
     return found[1] if found else ""
 
 
-def _blob_id(path: Path) -> str:
-    """Return git's id of a file's content."""
-    content = path.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
 def _differs(path: Path, sha: bytes) -> bool:
-    return _blob_id(path).encode() != sha
+    return own_writes.blob_id(path).encode() != sha
 
 
 def _lines(content: bytes | None) -> list[str]:

@@ -90,20 +90,18 @@ class AnthropicMessages:
         except UnicodeError as error:  # a key that was copied with a curly quote
             raise faults.fault_error(Fault.AUTH, f"the key has odd characters ({error})") from error
         try:
-            kind = stream.response.headers.get("content-type", "")
-            if "event-stream" not in kind and ("json" in kind or "html" in kind):
-                yield from _unstreamed(stream.response.read().decode("utf-8", "replace"))
-            else:
-                yield from _read(stream)
+            with faults.reading():
+                kind = stream.response.headers.get("content-type", "")
+                if "event-stream" not in kind and ("json" in kind or "html" in kind):
+                    yield from _unstreamed(stream.response.read().decode("utf-8", "replace"))
+                else:
+                    yield from _read(stream)
         except anthropic.AnthropicError as error:
             raise _fault_of(error) from error
         except httpx2.TimeoutException as error:
             # The SDK lets the transport's own errors pass while it streams.
             raise faults.fault_error(Fault.TIMEOUT, "no byte within timeout_s") from error
-        except (AttributeError, TypeError, KeyError) as error:
-            what = f"the answer has no known form ({error})"
-            raise faults.fault_error(Fault.SERVER, what) from error
-        except (httpx2.HTTPError, ValueError, OSError) as error:
+        except httpx2.HTTPError as error:
             raise faults.fault_error(Fault.CUT, f"the stream broke ({error})") from error
         finally:
             stream.close()

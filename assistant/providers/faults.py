@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -90,6 +91,17 @@ def fault_error(fault: Fault, what: str, *, retry_after: float | None = None) ->
     return ProviderError(
         fault, f"{_TITLE[fault]}: {what}.{wait} Next step: {_NEXT[fault]}.", retry_after=retry_after
     )
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Read an answer: one of no known form, or one that breaks off, is a fault and not a crash."""
+    try:
+        yield
+    except (AttributeError, TypeError, KeyError) as error:
+        raise fault_error(Fault.SERVER, f"the answer has no known form ({error})") from error
+    except (ValueError, OSError) as error:  # a body that is no JSON, a connection that broke
+        raise fault_error(Fault.CUT, f"the stream broke ({error})") from error
 
 
 _TITLE: Mapping[Fault, str] = {

@@ -70,20 +70,15 @@ class OpenAIChat:
         except UnicodeError as error:  # a key that was copied with a curly quote
             raise faults.fault_error(Fault.AUTH, f"the key has odd characters ({error})") from error
         try:
-            kind = stream.response.headers.get("content-type", "")
-            if "event-stream" not in kind and ("json" in kind or "html" in kind):
-                yield from self._unstreamed(
-                    stream.response.read().decode("utf-8", "replace"), request
-                )
-            else:
-                yield from self._read(stream, request)
+            with faults.reading():
+                kind = stream.response.headers.get("content-type", "")
+                if "event-stream" not in kind and ("json" in kind or "html" in kind):
+                    body = stream.response.read().decode("utf-8", "replace")
+                    yield from self._unstreamed(body, request)
+                else:
+                    yield from self._read(stream, request)
         except openai.OpenAIError as error:
             raise _fault_of(error) from error
-        except (AttributeError, TypeError, KeyError) as error:
-            what = f"the answer has no known form ({error})"
-            raise faults.fault_error(Fault.SERVER, what) from error
-        except (ValueError, OSError) as error:  # a body that is no JSON, a connection that broke
-            raise faults.fault_error(Fault.CUT, f"the stream broke ({error})") from error
         finally:
             stream.close()
 
