@@ -200,8 +200,11 @@ class Assistant:
         }
 
     def _keep_hand_edit(self, path: Path) -> None:
-        """Commit a hand edit before a tool changes the file. A history that cannot be written must
-        not keep the user from being remembered."""
+        """Commit what earlier turns and a person changed before a tool changes the file: each change
+        keeps its own reason. A history that cannot be written must not keep the user from being
+        remembered."""
+        if self.hook:
+            self.hook.work_off()
         try:
             self.history.keep_hand_edits([path])
         except (HistoryError, StorageError):

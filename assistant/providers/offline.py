@@ -143,6 +143,9 @@ def _remember(talk: _Talk, match: re.Match[str]) -> Step:
         return talk.say("not_stored", why=result.text)
     if first.startswith("already known"):
         return talk.say("known", text=first.partition(": ")[2])
+    if first.startswith("replaced"):
+        old, _, new = first.partition(": ")[2].partition(" -> ")
+        return talk.say("replaced", new=new, old=old)
     file = "USER.md" if "USER.md" in result.text else "MEMORY.md"
     return talk.say("stored", text=first.partition(": ")[2], file=file)
 

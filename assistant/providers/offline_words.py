@@ -120,6 +120,10 @@ SAY: dict[str, dict[Language, str]] = {
         "zh": "听到了，它会留在我们的对话里，可以查到。说“记住……”可以长期保存。",
     },
     "stored": {"en": "Stored in {file}: “{text}”", "zh": "已存入 {file}：“{text}”"},
+    "replaced": {
+        "en": "Stored: “{new}”, in place of “{old}”. The old one stays in `reverie memory history`.",
+        "zh": "已存入：“{new}”，取代“{old}”。旧的可用 `reverie memory history` 查看。",
+    },
     "known": {"en": "I know that already: “{text}”", "zh": "这个我已经知道：“{text}”"},
     "not_stored": {"en": "I did not store it. {why}", "zh": "没有存下来。{why}"},
     "forgotten": {

@@ -236,3 +236,17 @@ def test_a_lock_that_a_killed_process_left_is_no_end(history: History, home: Hom
         (home.root / ".git" / name).touch()
     assert write(history, home, "- tea\n", "one")
     assert not (home.root / ".git" / "index.lock").exists()
+
+
+def test_what_was_believed_before_stays_in_the_history(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    said = "remember that I love Chinese food\nremember that I hate Chinese food\n"
+    done = reverie(at, stdin=said)
+    assert "in place of “I love Chinese food”" in done.stdout
+    told = reverie(at, "memory", "history", "Chinese food").stdout
+    assert "+ I love Chinese food  (USER.md" in told
+    assert "- I love Chinese food  (USER.md" in told
+    assert "+ I hate Chinese food (since" in told
+    assert "I love Chinese food (left USER.md" in (at / "memory" / "archive.md").read_text()
+    why = reverie(at, "memory", "why", "hate Chinese").stdout
+    assert "“remember that I hate Chinese food”" in why.split("memory/")[0]
