@@ -250,8 +250,8 @@ class Assistant:
             if self.store:
                 forgotten = is_forgotten(self.store)
                 found = [n for n in found if not forgotten(n.text, n.when)]
-            ours = [*files(turn), self.home.user, self.home.memory, self.home.archive]
-            self.history.keep_hand_edits(ours)
+            if found:
+                self.history.keep_hand_edits(files(turn))
             added = self.notes.add(found)
             if added:
                 self.history.mark_own(files(turn))
@@ -270,11 +270,7 @@ class Assistant:
             return f"{len(gone)} entries to the archive"
 
         def commit(turn: Turn) -> str:
-            made = self.history.record(
-                self.redact(_what_changed(turn)),
-                [*files(turn), self.home.user, self.home.memory, self.home.archive],
-                turn=turn.id,
-            )
+            made = self.history.record(self.redact(_what_changed(turn)), turn=turn.id)
             return f"change {made}" if made else "nothing changed"
 
         return [

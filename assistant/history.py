@@ -89,13 +89,20 @@ class History:
             return False
         return not config.is_file() or b"[reverie]" not in config.read_bytes()
 
-    def record(self, what: str, files: Sequence[Path], *, turn: int = 0) -> str | None:
-        """Commit what the assistant changed in ``files``; return the change's id, None when nothing
-        has changed in them."""
-        if self.is_foreign:
+    def record(self, what: str, files: Sequence[Path] = (), *, turn: int = 0) -> str | None:
+        """Commit what the assistant wrote (see :meth:`mark_own`), and ``files``; return the change's
+        id, None when nothing has changed. What a person changed since is not taken along."""
+        own = own_writes.pending(self._root)
+        if self.is_foreign or not (own or files):
             return None
         with locked(self._lock), self._open() as repo:
-            return self._commit(repo, what, self._among(repo, files), turn=turn)
+            mine = self._among(repo, own)
+            by_hand = set(own_writes.by_hand(self._root, mine))
+            names = [name for name in mine if name not in by_hand]
+            names += [name for name in self._among(repo, files) if name not in mine]
+            made = self._commit(repo, what, names, turn=turn)
+            own_writes.clear(self._root, [path.relative_to(self._root).as_posix() for path in own])
+            return made
 
     def keep_hand_edits(self, files: Sequence[Path] = ()) -> None:
         """Commit what a person changed, in ``files`` or anywhere, so that it is never mixed with

@@ -37,6 +37,19 @@ def by_hand(root: Path, names: Sequence[str]) -> list[str]:
     ]
 
 
+def clear(root: Path, names: Sequence[str]) -> None:
+    """Forget the marks of files that are committed now."""
+    marks = _read(root)
+    left = {name: id for name, id in marks.items() if name not in names}
+    if left != marks:
+        write_atomic(root / NAME, json.dumps(left).encode())
+
+
+def pending(root: Path) -> list[Path]:
+    """Return the files that the assistant wrote and that are not committed yet."""
+    return [root / name for name in _read(root)]
+
+
 def _read(root: Path) -> dict[str, str]:
     try:
         marks: dict[str, str] = json.loads((root / NAME).read_bytes())

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from memory.patterns import Pattern
+
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = tuple(calendar.month_name[n].lower() for n in range(1, 13))
 # A short form alone is often another word ("the sun", "sat down"): it needs company.
@@ -152,12 +154,12 @@ def _iso(match: re.Match[str], today: date) -> date | None:
         return None
 
 
-def _p(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _p(pattern: str) -> Pattern:
+    return Pattern(pattern, re.IGNORECASE)
 
 
 # (pattern, reader, relative); earlier rows win where two overlap.
-_TABLE: tuple[tuple[re.Pattern[str], Reader, bool], ...] = (
+_TABLE: tuple[tuple[Pattern, Reader, bool], ...] = (
     (_p(r"\b\d{4}-\d\d-\d\d\b"), _iso, False),
     (
         _p(r"\b(?:the )?day after tomorrow\b|大后天(?!年)"),
@@ -228,7 +230,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Reader, bool], ...] = (
 )
 
 
-_NO_DATE = re.compile(
+_NO_DATE = Pattern(
     r"(?:\bevery |\beach |\blast |\bevery (?:other|second) |每个?|去年|前年|明年|后年)$",
     re.IGNORECASE,
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from memory.patterns import Pattern
 
-def _any(*parts: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE)
+
+def _any(*parts: str) -> Pattern:
+    return Pattern("|".join(f"(?:{part})" for part in parts), re.IGNORECASE)
 
 
 PEOPLE_EN = (
@@ -47,7 +49,7 @@ PASTED = _any(
     r"^(?:帮我|帮忙|请|麻烦)?(?:你)?(?:把|将)?(?:总结|翻译|润色|改|修改|优化|检查|校对|看看|看一下|缩写|解释|哪)",
     r"\btl;?dr\b|:\s*\n|：\s*\n",
 )
-CODE = re.compile(
+CODE = Pattern(
     r"^\s*(?:Traceback|File \"|at |def |class |import |from \S+ import|SELECT |UPDATE |INSERT |\$ |>>> |#|//"
     r"|[{}\[\]<]|\w+Error\b|\d{4}-\d\d-\d\d[T ]\d|From:|To:|Subject:|Dear |Hi all|Kind regards|各位|此致)"
     r"|[{};]\s*$|=>|->|\w+\(\w*\)\s*[:;{]|\breturn\b.*\+",
@@ -79,7 +81,7 @@ PASSING = _any(
     r"|开玩笑|^(?:哈|呵|嗯|嘿)+$|早上好|晚安|你好$|再见|拜拜|随便聊|眼皮|排队|堵车|下雨了|天气真",
 )
 
-CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
+CUES: tuple[tuple[str, Pattern], ...] = (
     (
         "decision",
         _any(
@@ -185,7 +187,7 @@ SOMEBODY_ELSE = _any(
     r"^(?!.*\b(?:i|i'?m|i'?ve|i'?d|my|me|we|we'?re|our)\b).*\b(?:she|he|they|woman|man|guy|people|someone)\b"
 )
 """A sentence about others in which the speaker does not occur."""
-TABLE_ROW = re.compile(r"^[^,，\s]{1,12}(?:,[^,，\s]{0,12}){2,}\s*$", re.MULTILINE)
+TABLE_ROW = Pattern(r"^[^,，\s]{1,12}(?:,[^,，\s]{0,12}){2,}\s*$", re.MULTILINE)
 """A line of comma-separated values; two of them are a table and not talk."""
 GOES_ON = _any(
     r"^(?:and |also |but |because |then )*(?:she|he|they|it|that|this|those|these|its|his|her|their|both)(?:'s|'re|'ll|'ve)?\b",

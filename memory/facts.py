@@ -15,29 +15,30 @@ from datetime import date, tzinfo
 from memory import fact_cues as cues
 from memory.dates import absolute, mentions
 from memory.notes import Note
+from memory.patterns import Pattern
 from memory.tokens import CJK
 from memory.transcript import Turn
 
 LONGEST = 400
 TOGETHER = 260
 """Characters up to which a fact takes in the sentences that go on about it."""
-_QUOTED = re.compile(
+_QUOTED = Pattern(
     r"\"[^\"\n]{8,}\"|“[^”\n]{6,}”|「[^」\n]{6,}」|(?<![\w])'[^'\n]{12,}'(?!\w)|‘[^’\n]{8,}’"
 )
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_END = re.compile(
+_FENCED = Pattern(r"```.*?(?:```|\Z)", re.DOTALL)
+_END = Pattern(
     r"(?<=[!?。！？])\s*|(?<=[a-z0-9)\"'’”%])\.(?=\s|$)\s*|(?<=[A-Z]{2})\.\s+|[;；]\s*|\n+|…+|\.{3,}"
 )
-_TAG = re.compile(
+_TAG = Pattern(
     r",?\s*\b(?:ok(?:ay)?|right|yeah|pls|please|alright|deal)\?\s*$|(?:好吗|好吧|行吗|可以吗|哈|哦|啊)[?？]?$",
     re.I,
 )
-_TAIL = re.compile(
+_TAIL = Pattern(
     r"[,，]?\s*(?:\b(?:so|and|but|any idea|or)\b\s+)?\b(?:what|how|which|where|who|can|could|should|would|do|does|is|are|any)\b[^,]*\?\s*$",
     re.I,
 )
-_FIRST_PERSON = re.compile(r"\b(?:i|i'?m|i'?ve|my|we|our)\b|我|咱", re.IGNORECASE)
-_CLAUSE_ZH = re.compile(r"[，,、]\s*|\s+(?=[\u4e00-\u9fff])")
+_FIRST_PERSON = Pattern(r"\b(?:i|i'?m|i'?ve|my|we|our)\b|我|咱", re.IGNORECASE)
+_CLAUSE_ZH = Pattern(r"[，,、]\s*|\s+(?=[\u4e00-\u9fff])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

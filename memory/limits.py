@@ -17,18 +17,19 @@ from memory.atomic import write_atomic
 from memory.clean import one_line
 from memory.entries import MemoryEntry, MemoryFile
 from memory.lock import locked
+from memory.patterns import Pattern
 from memory.statements import relation, statement
 
-_ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)\b")
-_SINCE = re.compile(r"\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
-_EVENT = re.compile(
+_ISO = Pattern(r"\b(\d{4}-\d\d-\d\d)\b")
+_SINCE = Pattern(r"\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
+_EVENT = Pattern(
     r"\b(?:due|deadline|appointment|meeting|flight|trip|exam|deliver\w*|fly|interview|todo|to do"
     r"|debug\w*|fix\w*)\b"
     r"|开会|面试|体检|考试|航班|截止|到期|待办",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]+|[\w.+-]+@[\w.-]+|https?://\S+|[#/~][\w./-]+")
-_NEGATION = re.compile(
+_NAME = Pattern(r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]+|[\w.+-]+@[\w.-]+|https?://\S+|[#/~][\w./-]+")
+_NEGATION = Pattern(
     r"\b(?:not|no|never|n't|don't|doesn't|without|cannot)\b|不|没|别|勿", re.IGNORECASE
 )
 ARCHIVE_TITLE = "# What had to leave memory\n\n"

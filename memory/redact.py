@@ -13,16 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-_PEM = re.compile(
+from memory.patterns import Pattern
+
+_PEM = Pattern(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?"
     r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
-_URL = re.compile(r"(?<=://)(?P<user>[^\s:/?#\[\]@]{0,64}):(?P<secret>[^\s/?#\[\]]{1,128})(?=@)")
-_BEARER = re.compile(
-    r"\b(?:bearer|basic|token)\s+(?P<secret>[A-Za-z0-9._~+/=-]{16,})", re.IGNORECASE
-)
-_NAMED = re.compile(
+_URL = Pattern(r"(?<=://)(?P<user>[^\s:/?#\[\]@]{0,64}):(?P<secret>[^\s/?#\[\]]{1,128})(?=@)")
+_BEARER = Pattern(r"\b(?:bearer|basic|token)\s+(?P<secret>[A-Za-z0-9._~+/=-]{16,})", re.IGNORECASE)
+_NAMED = Pattern(
     r"(?P<name>(?<![\w.-])[\w.-]{0,40}?(?:password|passwort|passwd|passphrase|pwd|(?<=_)pass|(?<=_)pw"
     r"|secret(?![a-z])|token(?![a-z])|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth[_-]?key"
     r"|client[_-]secret)[\w-]{0,40}|密码|口令|密钥|令牌)[\"']?\s*(?:=|:|：|＝)\s*"
@@ -30,10 +30,10 @@ _NAMED = re.compile(
     r"|(?P<secret>[^\s\"'`,;，。；]{4,512}))",
     re.IGNORECASE,
 )
-_FLAG = re.compile(
+_FLAG = Pattern(
     r"(?<!\S)(?:--(?:password|passwd|token|api-key|secret)[ =]|-u [^\s:]{1,64}:)(?P<secret>[^\s\"']{4,256})"
 )
-_TOLD = re.compile(
+_TOLD = Pattern(
     r"\b(?:password|passphrase|passcode|pin(?: code)?|api key|secret key|access token|token|key)"
     r"(?: for [^.:\n]{1,40}?| to [^.:\n]{1,40}?)?"
     r"(?:(?: was| has been| is)? (?:changed|set|reset|updated) to| is| was| =)(?: now)?\s*:?\s+"
@@ -41,15 +41,15 @@ _TOLD = re.compile(
     r"|(?:密码|口令|密钥|令牌)(?:就)?(?:是|为|改成了?|改为|：|:)?\s*[“\"'`]?(?P<secret2>[A-Za-z0-9@#$%^&*!_.+-]{4,128})",
     re.IGNORECASE,
 )
-_PREFIXED = re.compile(
+_PREFIXED = Pattern(
     r"(?<![A-Za-z0-9])(?P<secret>(?:sk|pk|rk|tvly|hf|gsk|xai|pplx|ghp|gho|ghs|ghu|github_pat|glpat|npm"
     r"|pypi|dop_v1|shpat|sbp|lin_api|figd|r8)[-_][A-Za-z0-9][A-Za-z0-9_-]{14,})"
 )
-_GOOGLE = re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b|\bya29\.[0-9A-Za-z_-]{20,}")
-_CARD = re.compile(
+_GOOGLE = Pattern(r"\bAIza[0-9A-Za-z_-]{35}\b|\bya29\.[0-9A-Za-z_-]{20,}")
+_CARD = Pattern(
     r"(?<![\d.+-])(?:[3-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{4}|3[47]\d{2}([ -]?)\d{6}\2\d{5})(?![\d-])"
 )
-_SUSPECT = re.compile(r"[A-Za-z0-9_\-+/=.:\"']{20,}")
+_SUSPECT = Pattern(r"[A-Za-z0-9_\-+/=.:\"']{20,}")
 _WINDOW = 2_000
 _HASH = re.compile(
     r"[0-9a-f]{7,128}|[0-9A-F]{7,128}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"

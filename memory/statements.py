@@ -13,32 +13,33 @@ from functools import lru_cache
 from typing import Literal
 
 from memory.fact_cues import PEOPLE_EN, PEOPLE_ZH
+from memory.patterns import Pattern
 from memory.recall_words import stem, words
 from memory.tokens import CJK
 
 Relation = Literal["same", "supersedes", "apart"]
 
-_LIKE = re.compile(
+_LIKE = Pattern(
     r"\b(?:love|like|enjoy|adore|prefer|favou?rite|fond of|fan of|keen on|into|crazy about)(?:s|d|ed)?\b"
     r"|喜欢|爱吃|爱喝|爱看|最爱|偏好|钟爱|热爱",
     re.IGNORECASE,
 )
-_DISLIKE = re.compile(
+_DISLIKE = Pattern(
     r"\b(?:hate|dislike|loathe|detest|despise)(?:s|d)?\b|\bcan'?t (?:stand|bear)\b|\bsick of\b|讨厌|反感|受不了",
     re.IGNORECASE,
 )
-_NOT = re.compile(
+_NOT = Pattern(
     r"\b(?:not|no longer|never|don'?t|dont|doesn'?t|isn'?t|aren'?t|cannot|can'?t|won'?t|stopped|quit)\b|不再|不|没有?|戒",
     re.IGNORECASE,
 )
-_OTHERS = re.compile(
+_OTHERS = Pattern(
     rf"^\W*(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir) (?:\w+ ){{0,2}}?({PEOPLE_EN})\b|^\W*我(?:的|家)?({PEOPLE_ZH})"
     r"|^\W*(?!(?:I|We|You|He|She|They|It|Now)\b)([A-Z]\w+)(?:'s)? (?:is|has|likes|loves|hates|lives|works|moved)\b"
 )
 _I = r"^\W*(?:i|we|i'm|we're|i am|we are|i've|we've)(?: both| all| now| currently| just| recently| have)*"
 _ME_ZH = r"^(?:现在|以后)?(?:我|我们|咱们?)(?:现在|已经|刚|目前)?"
-_SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE))
+_SLOTS: tuple[tuple[str, Pattern], ...] = tuple(
+    (name, Pattern(pattern, re.IGNORECASE))
     for name, pattern in (
         ("home", _I + r" (?:live|living|based|moved|moving) (?:in|to) (?P<v>[\w .'-]{2,30})$"),
         ("home", _ME_ZH + r"(?:住在|搬到|搬去|定居在?)(?P<v>[\u4e00-\u9fff\w]{2,10}?)了?$"),
@@ -57,13 +58,13 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 """What holds one value at a time, and only for the speaker, in plain present-tense sentences."""
-_CONTRAST = re.compile(
+_CONTRAST = Pattern(
     r"\b(?:over|than|but|before|after|instead|rather|just|more|less|only|used to|would|want|might|if|when|unless"
     r"|except|both|owes?|to|from|between|then)\b|比|而|但|只|先|再|之前|之后|以前|如果|想|除了|向|给",
     re.IGNORECASE,
 )
 """Words that give the order of the others a meaning: a bag of words would turn it round."""
-_SYMBOLS = re.compile(r"\w+[+#]+")
+_SYMBOLS = Pattern(r"\w+[+#]+")
 _EMPTY = frozenset(
     stem(word)
     for word in (
@@ -72,11 +73,11 @@ _EMPTY = frozenset(
         " longer now anymore user remember since also just totally definitely quite"
     ).split()
 )
-_HAN_EMPTY = re.compile(
+_HAN_EMPTY = Pattern(
     "喜欢|讨厌|不再|爱吃|爱喝|爱看|最爱|非常|特别|真的|现在|一直|很|最|不|没有?|反感|受不了|偏好|记住"
 )
-_DATED = re.compile(r"\s*\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_DATED = Pattern(r"\s*\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
+_NUMBER = Pattern(r"\d+(?:[.,:]\d+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

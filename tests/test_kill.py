@@ -38,6 +38,7 @@ def test_fifty_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
         )
         assert process.stdin and process.stdout
         asked = []
+        buffer = ""
         try:
             for _ in range(random.randint(1, 4)):
                 sent += 1
@@ -45,11 +46,16 @@ def test_fifty_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
                 process.stdin.write(text + "\n")
                 process.stdin.flush()
                 asked.append(text)
-            time.sleep(random.uniform(0.25, 1.1))
+            # So many turns are confirmed, then comes the kill, at any moment of the next one.
+            wanted = random.randint(0, len(asked) - 1)
+            while wanted and (line := process.stdout.readline()):
+                buffer += line
+                wanted -= '"turn_ended"' in line
+            time.sleep(random.uniform(0.0, 0.12))
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        buffer = process.stdout.read()  # a few lines: they fit into the pipe
+        buffer += process.stdout.read()  # a few lines: they fit into the pipe
         ended = [
             line for line in buffer.splitlines() if line.endswith("}") and "turn_ended" in line
         ]
