@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -160,14 +161,8 @@ class History:
         self._recover()
         self._break_stale_locks()
         if not (self._root / ".git").exists():
-            repo = Repo.init(str(self._root))
-            config = repo.get_config()
-            config.set(_MARK, b"managed", b"true")
-            config.write_to_path()
-            exclude = self._root / ".git" / "info" / "exclude"
-            exclude.parent.mkdir(exist_ok=True)
-            exclude.write_bytes(_EXCLUDE)
-            (self._root / ".git").chmod(0o700)
+            self._begin()
+            repo = Repo(str(self._root))
             self._commit(repo, BEGINNING, sorted(self._files()))
         else:
             repo = Repo(str(self._root))
@@ -180,6 +175,23 @@ class History:
             ) from error
         finally:
             repo.close()
+
+    def _begin(self) -> None:
+        """Make the repository beside the home's files and move it in whole: one that a kill left half
+        made would look like somebody else's."""
+        from dulwich.repo import Repo
+
+        with tempfile.TemporaryDirectory(dir=self._root, prefix=".git-") as folder:
+            repo = Repo.init(folder)
+            config = repo.get_config()
+            config.set(_MARK, b"managed", b"true")
+            config.write_to_path()
+            repo.close()
+            made = Path(folder) / ".git"
+            (made / "info").mkdir(exist_ok=True)
+            (made / "info" / "exclude").write_bytes(_EXCLUDE)
+            made.chmod(0o700)
+            made.rename(self._root / ".git")
 
     def _recover(self) -> None:
         """Finish a rewriting that was interrupted between its renames."""

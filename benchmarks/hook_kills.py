@@ -132,7 +132,7 @@ def main() -> int:
             lay_out(home)
             store = SessionStore(home.database)
             while kills < wanted and OwedSteps(store).owed(1):
-                kills += work(home, random.uniform(0.0, 0.06))
+                kills += work(home, random.uniform(0.0, 0.5))
             work(home, None)
             store.close()
             rounds += 1
