@@ -275,7 +275,7 @@ def test_a_home_that_cannot_be(tmp_path: Path) -> None:
 def test_the_home_is_private_and_what_exists_is_kept(at: Path) -> None:
     before = os.umask(0o022)
     try:
-        reverie(at, "-m", "hello")
+        reverie(at, "-m", "remember that I like tea")
     finally:
         os.umask(before)
     assert at.stat().st_mode & 0o777 == 0o700
