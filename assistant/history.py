@@ -156,6 +156,7 @@ class History:
     @contextmanager
     def _open(self) -> Iterator[Repo]:
         from dulwich.errors import ObjectFormatException
+        from dulwich.file import FileLocked
         from dulwich.repo import Repo
 
         self._recover()
@@ -168,7 +169,7 @@ class History:
             repo = Repo(str(self._root))
         try:
             yield repo
-        except (OSError, KeyError, ValueError, ObjectFormatException) as error:
+        except (OSError, KeyError, ValueError, ObjectFormatException, FileLocked) as error:
             raise HistoryError(
                 f"The history in {self._root / '.git'} cannot be used ({error}). Next step: look at it "
                 "with git; without the folder a new history begins."
@@ -208,7 +209,11 @@ class History:
         """Remove git's own lock files that a killed process left: we hold the home's lock, so none of
         ours is at work; a git of the user's gets a second to finish."""
         git = self._root / ".git"
-        for lock in (*git.glob("*.lock"), *git.glob("refs/**/*.lock")):
+        for lock in (
+            *git.glob("*.lock"),
+            *git.glob("refs/**/*.lock"),
+            *git.glob("objects/??/*.lock"),
+        ):
             try:
                 time.sleep(max(0.0, min(1.0, lock.stat().st_mtime + 1.0 - time.time())))
                 lock.unlink()

@@ -232,7 +232,8 @@ def test_an_interrupted_rewriting_is_finished(history: History, home: Home, step
 
 def test_a_lock_that_a_killed_process_left_is_no_end(history: History, home: Home) -> None:
     history.keep_hand_edits()
-    for name in ("index.lock", "refs/heads/main.lock", "HEAD.lock"):
+    (home.root / ".git" / "objects" / "ab").mkdir(exist_ok=True)
+    for name in ("index.lock", "refs/heads/main.lock", "HEAD.lock", "objects/ab/cd.lock"):
         (home.root / ".git" / name).touch()
     assert write(history, home, "- tea\n", "one")
     assert not (home.root / ".git" / "index.lock").exists()
