@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from assistant import own_writes
 from assistant.errors import ReverieError
-from assistant.rewriting import Rewriter
+from assistant.rewriting import Rewriter, break_stale_locks
 from assistant.unapply import without
 from memory.atomic import write_atomic
 from memory.clean import one_line
@@ -160,7 +159,7 @@ class History:
         from dulwich.repo import Repo
 
         self._recover()
-        self._break_stale_locks()
+        break_stale_locks(self._root / ".git")
         if not (self._root / ".git").exists():
             self._begin()
             repo = Repo(str(self._root))
@@ -204,21 +203,6 @@ class History:
         for left in (new, old):
             if git.exists() and left.exists():
                 shutil.rmtree(left)
-
-    def _break_stale_locks(self) -> None:
-        """Remove git's own lock files that a killed process left: we hold the home's lock, so none of
-        ours is at work; a git of the user's gets a second to finish."""
-        git = self._root / ".git"
-        for lock in (
-            *git.glob("*.lock"),
-            *git.glob("refs/**/*.lock"),
-            *git.glob("objects/??/*.lock"),
-        ):
-            try:
-                time.sleep(max(0.0, min(1.0, lock.stat().st_mtime + 1.0 - time.time())))
-                lock.unlink()
-            except FileNotFoundError:
-                continue
 
     # -- whose change it is -----------------------------------------------------------------
 

@@ -1,8 +1,10 @@
-"""Owns the copying of a git history without a text: the mechanics of forgetting in ``.git``."""
+"""Owns the mechanics inside ``.git``: copying a history without a text, breaking stale locks."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,3 +53,14 @@ class Rewriter:
         self._new.object_store.add_object(made)
         self._known[sha] = made.id
         return made.id
+
+
+def break_stale_locks(git: Path) -> None:
+    """Remove the lock files of git that a killed process left: the caller holds the home's lock, so
+    none of ours is at work; a git of the user's gets a second to finish."""
+    for lock in (*git.glob("*.lock"), *git.glob("refs/**/*.lock"), *git.glob("objects/??/*.lock")):
+        try:
+            time.sleep(max(0.0, min(1.0, lock.stat().st_mtime + 1.0 - time.time())))
+            lock.unlink()
+        except FileNotFoundError:
+            continue
