@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from assistant import prompt
-from assistant.after_turn import AfterTurn, Step
+from assistant.after_turn import AfterTurn
 from assistant.config import Config, Environment, local_zone, with_model
 from assistant.conversation import Conversation
-from assistant.errors import ProviderError, UsageError
+from assistant.errors import UsageError
 from assistant.forget import forget, look
 from assistant.history import History, HistoryError
 from assistant.home import Home
-from assistant.providers.base import Provider, complete_reply
+from assistant.learning import Learning
+from assistant.providers.base import Provider
 from assistant.task_state import TaskState
 from assistant.tools import files, memory, recall, shell, todo, web
 from assistant.tools.memory import MemoryPlace, Target
 from assistant.tools.registry import Approve, Registry
 from memory.clean import clean, one_line
-from memory.entries import MemoryFile
 from memory.errors import Corrupt, StorageError
-from memory.facts import notes_of
-from memory.facts_model import NoProposal, proposed
-from memory.forgotten import is_forgotten
-from memory.limits import Leaving, bring_within, keep_in_archive
-from memory.notes import Note, NoteBook, strip_source
-from memory.owed import OwedSteps
+from memory.limits import Leaving, keep_in_archive
+from memory.notes import NoteBook
 from memory.redact import redact
 from memory.salvage import rescue
 from memory.sessions import Session, SessionStore
-from memory.transcript import Turn, Usage
 
 log = logging.getLogger(__name__)
 KEY_NAMES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
@@ -103,7 +97,7 @@ class Assistant:
         self.history = History(home.root, home.lock)
         self.provider = provider or make_provider(config, environment)
         self.registry = self._make_registry()
-        self.hook = AfterTurn(self.store, self._steps(), self.now) if self.store else None
+        self.hook = AfterTurn(self.store, Learning(self).steps(), self.now) if self.store else None
         self._states: dict[str, TaskState] = {}
         self.memory_changed: set[Path] = set()
         """Memory files that a tool of this process changed; conversations empty it."""
@@ -176,8 +170,8 @@ class Assistant:
                 lock=home.lock,
                 secrets=secrets,
                 today=lambda: self.now().date(),
-                prepare=self._keep_hand_edit,
-                changed=self._memory_was_changed,
+                prepare=self.keep_hand_edit,
+                changed=self.memory_was_changed,
             ),
             memory.forgetting(look=self._places_of, forget=self.forget),
             recall.toolset(store=self.store, zone=self.zone, now=self.now),
@@ -199,7 +193,7 @@ class Assistant:
             "memory": MemoryPlace(path=self.home.memory, limit=self.config.memory.memory_limit),
         }
 
-    def _keep_hand_edit(self, path: Path) -> None:
+    def keep_hand_edit(self, path: Path) -> None:
         """Commit what earlier turns and a person changed before a tool changes the file: each change
         keeps its own reason. A history that cannot be written must not keep the user from being
         remembered."""
@@ -210,9 +204,8 @@ class Assistant:
         except (HistoryError, StorageError):
             log.exception("a hand edit could not be kept apart")
 
-    def _memory_was_changed(
-        self, target: Target, before: object, after: object, done: Sequence[str], call: object
-    ) -> None:
+    def memory_was_changed(self, target: Target, done: Sequence[str]) -> None:
+        """Archive what a change of memory replaced, and note that the change is the assistant's."""
         place = self.places[target]
         self.memory_changed.add(place.path)
         gone = [
@@ -237,74 +230,6 @@ class Assistant:
         self._states[session] = state
         if self.store:
             self.store.set_state(session, state.dump())
-
-    def _steps(self) -> list[Step]:
-        def files(turn: Turn) -> list[Path]:
-            days = {m.created.astimezone(self.zone).date() for m in turn.messages}
-            return [self.notes.path(day) for day in sorted(days)]
-
-        def note(turn: Turn) -> str:
-            if not self.config.memory.notes or turn.status == "undone":
-                return "nothing to do"
-            found = [replace(n, text=self.redact(n.text)) for n in self._notes_of(turn)]
-            if self.store:
-                forgotten = is_forgotten(self.store)
-                found = [n for n in found if not forgotten(n.text, n.when)]
-            if found:
-                self.history.keep_hand_edits(files(turn))
-            added = self.notes.add(found)
-            if added:
-                self.history.mark_own(files(turn))
-            return f"{len(added)} notes"
-
-        def limit(turn: Turn) -> str:
-            gone = [
-                leaving
-                for place in self.places.values()
-                for leaving in bring_within(
-                    place.path, place.limit, self.home.archive, self.home.lock, self.now().date()
-                )
-            ]
-            if gone:
-                self.history.mark_own([self.home.user, self.home.memory, self.home.archive])
-            return f"{len(gone)} entries to the archive"
-
-        def commit(turn: Turn) -> str:
-            made = self.history.record(self.redact(_what_changed(turn)), turn=turn.id)
-            return f"change {made}" if made else "nothing changed"
-
-        return [
-            Step(name="notes", run=note),
-            Step(name="limits", run=limit),
-            Step(name="history", run=commit),
-        ]
-
-    def _notes_of(self, turn: Turn) -> list[Note]:
-        """Return the notes of a turn: by the model where that is switched on and within its budget,
-        else, and when its answer cannot be used, by the rules."""
-        said = [m for m in turn.messages if m.role == "user"]
-        speaks = self.provider.name.startswith(("openai:", "anthropic:"))
-        if not (self.config.memory.notes_with_model and speaks and self.store and said):
-            return notes_of(turn, self.zone)
-        owed, today = OwedSteps(self.store), self.now().date()
-        used = owed.spent(today).get("notes", Usage())
-        if used.input + used.output >= self.config.memory.notes_tokens_per_day:
-            return notes_of(turn, self.zone)
-
-        def complete(prompt: str) -> str:
-            reply = complete_reply(self.provider, prompt, max_tokens=1024)
-            owed.spend("notes", reply.usage, self.now())
-            return reply.text if reply.stop == "end" else ""
-
-        when = said[0].created.astimezone(self.zone)
-        known = [e.text for p in self.places.values() for e in MemoryFile.read(p.path).entries]
-        known += [strip_source(text) for text in self.notes.texts(when.date())]
-        try:
-            facts = proposed(self.redact(said[0].text), known, when.date(), complete)
-        except (NoProposal, ProviderError) as error:
-            log.warning("notes of turn %s by the rules: %s", turn.id, error)
-            return notes_of(turn, self.zone)
-        return [Note(kind=f.kind, text=f.text, who="you", turn=turn.id, when=when) for f in facts]
 
     # -- sessions ---------------------------------------------------------------------------
 
@@ -342,19 +267,6 @@ class Assistant:
             self.hook.stop()
         if self.store:
             self.store.close()
-
-
-def _what_changed(turn: Turn) -> str:
-    """Return what a turn changed, in one line: the memory tool's own words, else what was said."""
-    done = [
-        line
-        for message in turn.messages
-        if message.tool_name == "memory" and not message.error
-        for line in message.text.splitlines()
-        if line.startswith(("added:", "replaced:", "removed:"))
-    ]
-    said = one_line(turn.messages[0].text, 80) if turn.messages else ""
-    return f"Memory: {one_line('; '.join(done), 160)}" if done else f"Notes: {said}"
 
 
 class _RedactingFormatter(logging.Formatter):

@@ -69,12 +69,24 @@ class Memory(_Section):
     user_limit: int = Field(1375, ge=200, description="Characters of USER.md, at most.")
     memory_limit: int = Field(2200, ge=200, description="Characters of MEMORY.md, at most.")
     notes: bool = Field(True, description="Write daily notes after each turn.")
-    notes_with_model: bool = Field(
+
+
+class Learning(_Section):
+    """What the work after a turn may cost beside the chat. Where a limit is reached the rules go on."""
+
+    with_model: bool = Field(
         False,
-        description="Let the model find the notes of a turn: one more call a turn, checked by code.",
+        description="Let the model find the notes of a turn and shorten full memory files; checked by code.",
     )
-    notes_tokens_per_day: int = Field(
-        50_000, ge=0, description="Tokens a day for that, at most; then the rules find them."
+    calls_per_turn: int = Field(3, ge=0, description="Model calls for one turn, at most.")
+    tokens_per_turn: int = Field(20_000, ge=0, description="Tokens for one turn, at most.")
+    seconds_per_turn: float = Field(
+        60.0, ge=0, description="Seconds of model time a turn, at most."
+    )
+    calls_per_day: int = Field(300, ge=0, description="Model calls a day, at most.")
+    tokens_per_day: int = Field(200_000, ge=0, description="Tokens a day, at most.")
+    seconds_per_day: float = Field(
+        1_800.0, ge=0, description="Seconds of model time a day, at most."
     )
 
 
@@ -107,6 +119,7 @@ class Config(_Section):
     budget: Budget = Budget()
     tools: Tools = Tools()
     memory: Memory = Memory()
+    learning: Learning = Learning()
 
     @field_validator("model")
     @classmethod

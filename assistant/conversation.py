@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from assistant import prompt
 from assistant.events import Event, Notice, TurnEnded
+from assistant.explicit import keep_wish, open_doubt, question
 from assistant.loop import Setup, run_turn
 from assistant.tools.registry import Cancel, keep_whole
 from memory.clean import clean
@@ -122,7 +123,9 @@ class Conversation:
         event = TurnEnded(turn=_scrubbed(event.turn, scrub)) if scrub else event
         self.turns.append(event.turn)
         with _uninterrupted():
+            kept = keep_wish(self._assistant, event.turn)
             notices = [*self._save(event.turn, ended=True), *self._nearly_full()]
+            notices += [Notice(text=kept)] if kept else []
         yield from notices
         if self._assistant.hook:
             self._assistant.hook.wake()
@@ -142,6 +145,10 @@ class Conversation:
         recalled: list[tuple[str, str]] = []
         if not self.turns and (notes := app.notes.recent(now.date(), NOTES_LIMIT)):
             recalled.append(("daily notes", notes))
+        if not self.turns and self.session.source == "chat" and (doubt := open_doubt(app)):
+            asked = question(app, doubt)
+            recalled.append(("open question", f"{asked} Ask when it fits, then mend memory."))
+            notices += [asked] if app.provider.name == "offline" else []
         recalled += self._changed_memory()
         safe = []
         for source, body in recalled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,9 +13,24 @@ from assistant.errors import ReverieError
 from assistant.history import History
 from assistant.home import Home
 from memory.atomic import write_atomic
-from memory.forgotten import Needle, Trace, remove_from, text_files, traces_in, traces_of_files
+from memory.clean import one_line
+from memory.entries import MemoryFile, same_key
+from memory.facts import facts
+from memory.forgotten import (
+    Needle,
+    Trace,
+    files_of,
+    named,
+    remove_from,
+    text_files,
+    traces_in,
+    traces_of_files,
+)
 from memory.lock import locked
-from memory.sessions import SessionStore
+from memory.notes import short_id, source_turn, strip_source
+from memory.session_search import search
+from memory.sessions import Session, SessionStore
+from memory.statements import relation
 
 SHORTEST = 3
 
@@ -65,10 +80,12 @@ def forget(home: Home, store: SessionStore, history: History, text: str, now: da
             if needle.within(plain):
                 less = needle.without_bullets if path.suffix == ".md" else needle.only
                 write_atomic(path, less(plain).encode("utf-8", "surrogateescape"))
+        for path in named(home.root, needle):
+            path.rename(_free(path.with_name(needle.without_name(path.name))))
         for path in _copies(home, needle):
             path.unlink()
         shutil.rmtree(home.root / "index", ignore_errors=True)  # derived: it is rebuilt
-    history.rewrite(needle.within, needle.without_bullets)
+    history.rewrite(needle)
     left = [path for path in holding(home.root, needle) if path != home.config]
     left += [home.database] if traces_in(store, needle) else []
     if left:
@@ -78,6 +95,89 @@ def forget(home: Home, store: SessionStore, history: History, text: str, now: da
             "run this again."
         )
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromSession:
+    """What came from a session: the memories and notes that only it tells, and those that another
+    session tells as well, with the turn there."""
+
+    session: Session
+    only_here: tuple[str, ...]
+    told_elsewhere: tuple[tuple[str, int], ...]
+
+
+def from_session(
+    home: Home, store: SessionStore, history: History, session: Session
+) -> FromSession:
+    """Return what the assistant wrote down because of a session; changes nothing."""
+    turns = store.turns(session.id)
+    ids = {turn.id for turn in turns}
+    written = {_plain(line) for line in history.written_in(ids)}
+    paths = [home.user, home.memory, home.archive, *sorted(home.notes.glob("*.md"))]
+    standing = {
+        strip_source(entry.text)
+        for path in paths
+        for entry in MemoryFile.read(path).entries
+        if _plain(entry.text) in written or source_turn(entry.text) in ids
+    }
+    elsewhere = {text: _told_elsewhere(store, text, session.id) for text in standing}
+    return FromSession(
+        session=session,
+        only_here=tuple(sorted(text for text, turn in elsewhere.items() if not turn)),
+        told_elsewhere=tuple(sorted((text, turn) for text, turn in elsewhere.items() if turn)),
+    )
+
+
+def _plain(line: str) -> str:
+    return strip_source(line.strip().lstrip("-*+ ").strip())
+
+
+def _told_elsewhere(store: SessionStore, text: str, session: str) -> int:
+    """Return a turn of another session in which the user said the same; 0 when there is none."""
+    for hit in search(store, text, limit=20):
+        if hit.role != "user" or hit.session == session:
+            continue
+        for row in store.query("SELECT turn, text FROM messages WHERE id = ?", (hit.message_id,)):
+            for fact in facts(row["text"], hit.created.date()):
+                if same_key(fact.text) == same_key(text) or relation(fact.text, text) == "same":
+                    return int(row["turn"])
+    return 0
+
+
+def forget_session(
+    home: Home, store: SessionStore, history: History, found: FromSession, now: datetime
+) -> None:
+    """Delete a session and all that came from it alone, in files and in the history. A note that
+    another session tells too stays and names that one as its source from now on."""
+    turns = store.turns(found.session.id)
+    ids = {turn.id for turn in turns}
+    said = [one_line(turn.messages[0].text, 80) for turn in turns if turn.messages]
+    with locked(home.lock):
+        store.delete(found.session.id)
+        if needle := _any_of(found.only_here):  # what other chats were told of it goes as well
+            remove_from(store, needle, now)
+        other = dict(found.told_elsewhere)
+        for path in (home.user, home.memory, home.archive, *home.notes.glob("*.md")):
+            file = MemoryFile.read(path)
+            for entry in reversed(file.entries):
+                text, turn = strip_source(entry.text), source_turn(entry.text)
+                if text in found.only_here:
+                    file = file.remove(entry)
+                elif turn in ids and text in other:
+                    file = file.replace(
+                        entry, entry.text.replace(short_id(turn), short_id(other[text]))
+                    )
+            if file.raw != MemoryFile.read(path).raw:
+                write_atomic(path, file.to_bytes())
+        shutil.rmtree(home.root / "index", ignore_errors=True)
+    nothing = Needle("\0")
+    history.rewrite(_any_of(found.only_here) or nothing, messages=_any_of(said))
+
+
+def _any_of(texts: Sequence[str]) -> Needle | None:
+    long = [text for text in texts if len(text) >= SHORTEST]
+    return Needle(long[0], tuple(long[1:])) if long else None
 
 
 def _needle(text: str) -> Needle:
@@ -98,10 +198,23 @@ def _copies(home: Home, needle: Needle) -> list[Path]:
     ]
 
 
+def _free(path: Path) -> Path:
+    """Return ``path``, or the first name like it that is not taken."""
+    number = 1
+    free = path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return free
+
+
 def holding(root: Path, needle: Needle) -> Iterator[Path]:
     """Yield the files of a home in whose bytes the text stands, git objects unpacked: the proof."""
-    for path in root.rglob("*"):
-        if not path.is_file() or path.is_symlink():
+    for path in files_of(root):
+        if not path.is_file():
+            continue
+        if needle.names(path.name):
+            yield path
             continue
         raw = path.read_bytes()
         if "objects" in path.parts:

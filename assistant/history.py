@@ -22,6 +22,7 @@ from assistant.rewriting import Rewriter, break_stale_locks
 from assistant.unapply import without
 from memory.atomic import write_atomic
 from memory.clean import one_line
+from memory.forgotten import Needle
 from memory.lock import locked
 from memory.notes import long_id, short_id
 
@@ -146,7 +147,7 @@ class History:
         return sorted(changed)
 
     def _files(self) -> Iterator[str]:
-        for pattern in ("*.md", "memory/**/*.md", "skills/**/*.*"):
+        for pattern in ("*.md", "memory/**/*.md", "skills/**/*"):
             for path in self._root.glob(pattern):
                 name = path.relative_to(self._root).as_posix()
                 if path.is_file() and not path.is_symlink() and name.isprintable():
@@ -226,6 +227,16 @@ class History:
         """Yield (change, file, ``+`` or ``-``, line) for each line that held all words of
         ``wanted`` and came or went, oldest first."""
         words = wanted.casefold().split()
+        for change, name, sign, line in self._moved(limit):
+            if all(word in line.casefold() for word in words):
+                yield change, name, sign, line
+
+    def written_in(self, turns: set[int]) -> list[str]:
+        """Return the lines that came into files because of ``turns``."""
+        moved = self._moved(1_000_000)
+        return [line for change, _, sign, line in moved if sign == "+" and change.turn in turns]
+
+    def _moved(self, limit: int) -> Iterator[tuple[Change, str, str, str]]:
         if not self._exists():
             return
         with self._open() as repo:
@@ -236,7 +247,7 @@ class History:
                     after = _lines(_file_at(repo, commit, name))
                     for sign, some, others in (("-", before, after), ("+", after, before)):
                         for line in some:
-                            if line not in others and all(w in line.casefold() for w in words):
+                            if line not in others:
                                 yield change, name, sign, line
 
     def of_turn(self, turn: int) -> list[Change]:
@@ -258,9 +269,9 @@ class History:
                 if repo.object_store[sha].type_name in (b"blob", b"commit")
             )
 
-    def rewrite(self, within: Callable[[str], bool], without: Callable[[str], str]) -> None:
-        """Write the history anew without a text: blobs and messages are mended, ids change, and the
-        old objects are gone. Hand edits that are not committed yet are committed first."""
+    def rewrite(self, needle: Needle, messages: Needle | None = None) -> None:
+        """Write the history anew without a text: blobs, names and messages are mended, ids change, and
+        the old objects are gone. Hand edits that are not committed yet are committed first."""
         if not self._exists():
             return
         from dulwich.refs import Ref
@@ -274,7 +285,7 @@ class History:
                 fresh.mkdir(mode=0o700)
                 new = Repo.init_bare(str(fresh))
                 commits = list(reversed(_walk(old, 1_000_000)))
-                head = Rewriter(old, new, within, without).run(commits)
+                head = Rewriter(old, new, needle, messages or needle).run(commits)
                 if head:
                     branch = Ref(b"refs/heads/main")
                     new.refs[branch] = head

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from assistant.errors import UsageError
+from memory.atomic import sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ class Home:
                 for source in sorted(template().rglob("*")):
                     if source.is_file():
                         _copy_new(source, self.root / source.relative_to(template()))
+            for folder in (self.root, self.notes):
+                sweep(folder)
         except FileExistsError as error:
             raise UsageError(
                 f"{error.filename} is a file where a folder is needed. "

@@ -75,14 +75,22 @@ def undo(change_id: str, as_json: bool) -> None:
 
 
 @click.command(context_settings=CONTEXT)
-@click.argument("text", nargs=-1, required=True, type=TEXT)
+@click.argument("text", nargs=-1, type=TEXT)
+@click.option(
+    "--session", "session_id", type=TEXT, help="Forget a session and what came from it alone."
+)
 @click.option("--dry-run", is_flag=True, help="Only show where it is.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def forget(text: tuple[str, ...], dry_run: bool, yes: bool) -> None:
+def forget(text: tuple[str, ...], session_id: str | None, dry_run: bool, yes: bool) -> None:
     """Remove a fact everywhere: memory, notes, sessions, history; and prove it."""
     from assistant.commands import forget as run
 
-    run.run(" ".join(text), dry_run, yes)
+    if bool(text) == bool(session_id):
+        raise click.UsageError("Give the words of a fact, or --session with a session's id.")
+    if session_id:
+        run.session(session_id, dry_run, yes)
+    else:
+        run.run(" ".join(text), dry_run, yes)
 
 
 @click.command(context_settings=CONTEXT)

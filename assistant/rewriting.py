@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from memory.forgotten import Needle
 
 if TYPE_CHECKING:
     from dulwich.repo import Repo
 
 
 class Rewriter:
-    """Copies a history, with blobs and messages passed through ``without`` where ``within``."""
+    """Copies a history without one text in blobs and names of files, and without another in messages."""
 
-    def __init__(
-        self, old: Repo, new: Repo, within: Callable[[str], bool], without: Callable[[str], str]
-    ) -> None:
-        self._old, self._new, self._within, self._without = old, new, within, without
+    def __init__(self, old: Repo, new: Repo, needle: Needle, messages: Needle) -> None:
+        self._old, self._new, self._needle, self._messages = old, new, needle, messages
         self._known: dict[bytes, bytes] = {}
 
     def run(self, commits: Sequence[Any]) -> Any:
@@ -27,16 +28,17 @@ class Rewriter:
             copy = commit.copy()
             copy.tree = self._tree(commit.tree)
             copy.parents = [head] if head else []
-            copy.message = self._mended(commit.message)
+            copy.message = self._message(commit.message)
             self._new.object_store.add_object(copy)
             head = copy.id
         return head
 
-    def _mended(self, raw: bytes) -> bytes:
-        text = raw.decode("utf-8", "surrogateescape")
-        if not self._within(text):
-            return raw
-        return (self._without(text) or "(forgotten)").encode("utf-8", "surrogateescape")
+    def _message(self, raw: bytes) -> bytes:
+        text = _mended(_mended(raw, self._needle), self._messages).decode(
+            "utf-8", "surrogateescape"
+        )
+        words = (self._needle.without_name(word) for word in re.split(r"(\s+)", text))
+        return "".join(words).encode("utf-8", "surrogateescape")  # it may name files
 
     def _tree(self, sha: Any) -> Any:
         from dulwich.objects import Blob, Tree
@@ -47,12 +49,23 @@ class Rewriter:
         if isinstance(item, Tree):
             made: Any = Tree()
             for entry in item.items():
-                made.add(entry.path, entry.mode, self._tree(entry.sha))
+                made.add(self._name(entry.path), entry.mode, self._tree(entry.sha))
         else:
-            made = Blob.from_string(self._mended(item.as_raw_string()))
+            made = Blob.from_string(_mended(item.as_raw_string(), self._needle))
         self._new.object_store.add_object(made)
         self._known[sha] = made.id
         return made.id
+
+    def _name(self, raw: bytes) -> bytes:
+        name = raw.decode("utf-8", "surrogateescape")
+        return self._needle.without_name(name).encode("utf-8", "surrogateescape")
+
+
+def _mended(raw: bytes, needle: Needle) -> bytes:
+    text = raw.decode("utf-8", "surrogateescape")
+    if not needle.within(text):
+        return raw
+    return (needle.without_bullets(text) or "(forgotten)").encode("utf-8", "surrogateescape")
 
 
 def break_stale_locks(git: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from pathlib import Path
 
 
@@ -33,6 +34,17 @@ def write_atomic(path: Path, content: bytes, mode: int = 0o600) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files that killed writes left in ``folder``: those older than an hour, as
+    a write takes moments."""
+    for path in folder.glob(".*.tmp"):
+        try:
+            if time.time() - path.stat().st_mtime > 3_600:
+                path.unlink()
+        except FileNotFoundError:
+            continue  # another process sweeps as well
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 from memory.atomic import write_atomic
 from memory.clean import clean
 from memory.lock import locked
-from memory.statements import relation
+from memory.statements import at_odds, relation
 from memory.tokens import CJK_RANGE
 
 Action = Literal["add", "replace", "remove"]
@@ -33,6 +33,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 """A line with its end. Not ``splitlines``: that also cuts at form feeds and Unicode separators."""
 _BLOCK = re.compile(r" {0,3}(?:[#>|<]|`{3}|~{3}|\d{1,9}[.)][ \t])")
 _COMMENT = re.compile(r" {0,3}<!--")
+_DATED = re.compile(r"\(\d{4}-\d\d-\d\d\)\s*$")
 
 
 class MemoryRefused(Exception):
@@ -323,8 +324,10 @@ def _add(
     if said := next((entry for kind, entry in relations if kind == "same"), None):
         return file, f"already known: {said.text}"
     old = [entry for kind, entry in relations if kind == "supersedes"]
-    if not old or not newest_wins:
+    if not newest_wins:
         return file.add(text), f"added: {text}"
+    if not old:
+        return _add_beside(file, text, today)
     dated = f"{text} (since {today.isoformat()})" if today else text
     result = file
     for entry in reversed(old):  # the new one stands last: the order of a file is that of its age
@@ -332,6 +335,16 @@ def _add(
     result = result.add(dated)
     gone = " / ".join(entry.text for entry in old)
     return result, f"replaced: {gone} -> {dated}"
+
+
+def _add_beside(file: MemoryFile, text: str, today: date | None) -> tuple[MemoryFile, str]:
+    """Add a fact beside all others, dated and named if one of them may contradict it."""
+    doubted = next((entry for entry in file.entries if at_odds(entry.text, text)), None)
+    if doubted is None:
+        return file.add(text), f"added: {text}"
+    if today and not _DATED.search(text):
+        text = f"{text} ({today.isoformat()})"
+    return file.add(text), f"added: {text}\nIt may contradict: {doubted.text}. Ask which holds."
 
 
 def change(

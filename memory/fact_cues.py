@@ -169,6 +169,11 @@ REMEMBER = _any(
     r"^\s*(?:please |pls |ok |and |so )*(?:remember|note|keep in mind|don'?t forget|for the record|make a note)(?: that|:|,)?\s+(?P<what>.+)$",
     r"^(?:请|帮我|你)*(?:记住|记下|记一下|记得|记着|别忘了|备注)[:：,，]?\s*(?P<zh>.+)$",
 )
+NO_WISH = _any(
+    r"^(?:to|when|how|what|who|where|why|if|me|us|him|her|them|the time)\b",
+    r"^(?:去|要|提醒|那次|当时)",
+)
+"""After "remember": a task or a recollection, not a fact to keep."""
 CORRECTING = _any(
     r"^\s*(?:no|nope|nah|not quite|actually|wrong|that'?s (?:wrong|not)|it'?s .{1,40},? not|i said|i meant|other way|close,? but|almost|hm,? no|wait|correction|small correction|sorry,? (?:it'?s|i meant))\b",
     r",? not (?:the |a |on |in |at )?[\w' ]{1,24}[.!]?\s*$|\bby the way, not\b|\bwrong way round\b|\bwith (?:a|an|one|two) [a-z]\b",

@@ -123,6 +123,26 @@ def notes_of(turn: Turn, zone: tzinfo) -> list[Note]:
     return notes
 
 
+def wish(text: str, today: date) -> Fact | None:
+    """Return what a message asks, in so many words, to remember; None when it asks for nothing, or
+    for a task ("remember to call") or a recollection ("remember when we met?")."""
+    own = _own_words(text)
+    for sentence in _sentences(own) if own else ():
+        match = cues.REMEMBER.search(sentence)
+        if match is None or cues.QUESTION.search(sentence):
+            continue
+        told = (match["what"] or match["zh"]).strip(" .。!！")
+        if not told or cues.NO_WISH.search(told):
+            return None
+        told = absolute(told[0].upper() + told[1:], today)
+        kind = _kind(told, today, corrects=False) or "fact"
+        about_user = bool(_FIRST_PERSON.search(told)) or kind == "preference"
+        return Fact(
+            kind=kind, text=told, about_user=about_user, negated=bool(cues.NEGATIVE.search(told))
+        )
+    return None
+
+
 def is_statement(text: str) -> bool:
     """Whether a message tells something about the speaker, lasting or not."""
     own = _own_words(text)

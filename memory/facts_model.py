@@ -50,9 +50,9 @@ def prompt(said: str, known: Sequence[str], today: date) -> str:
     )
 
 
-def parse(answer: str) -> list[dict[str, Any]]:
-    """Return the proposed notes from an answer: bare list or object, fenced or with prose around,
-    other key names, trailing commas. Raises :class:`NoProposal` for anything cut off."""
+def json_in(answer: str) -> Any:
+    """Return the JSON value in an answer: bare, fenced or with prose around, trailing commas too.
+    Raises :class:`NoProposal` for anything cut off."""
     text = answer.strip()
     fenced = re.search(r"```(?:json)?\s*(.*?)```", text, re.DOTALL)
     if fenced:
@@ -62,9 +62,14 @@ def parse(answer: str) -> list[dict[str, Any]]:
         raise NoProposal("there is no JSON in the answer")
     text = text[start : max(text.rfind("}"), text.rfind("]")) + 1]
     try:
-        value = json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
+        return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
     except ValueError as error:
         raise NoProposal(f"the JSON is broken or cut off ({error})") from error
+
+
+def parse(answer: str) -> list[dict[str, Any]]:
+    """Return the proposed notes from an answer, whatever the list in it is called."""
+    value = json_in(answer)
     if isinstance(value, dict):
         lists = [v for v in value.values() if isinstance(v, list)]
         value = lists[0] if lists else [value]

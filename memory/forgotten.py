@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,17 +31,27 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？]?\s?")
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """What shall be forgotten, compared without case and by white space as such."""
+    """What shall be forgotten, compared without case, by white space as such and in any of Unicode's
+    spellings of a letter. ``others`` are further texts that go with it."""
 
     text: str
+    others: tuple[str, ...] = ()
 
     @property
     def _pattern(self) -> re.Pattern[str]:
-        return _compiled(self.text)
+        return _compiled((self.text, *self.others))
 
     def within(self, text: str) -> bool:
         """Whether ``text`` holds it."""
         return bool(self._pattern.search(text))
+
+    def names(self, path: str) -> bool:
+        """Whether the name of a file or folder holds it; there ``-``, ``_`` and ``.`` are spaces."""
+        return self.within(path) or self.within(re.sub(r"[-_.]+", " ", path))
+
+    def without_name(self, path: str) -> str:
+        """Return another name for a file or folder whose name holds it."""
+        return f"forgotten{Path(path).suffix}" if self.names(path) else path
 
     def without(self, text: str) -> str:
         """Return ``text`` with each sentence that holds it replaced by ``[forgotten]``."""
@@ -68,22 +80,42 @@ class Needle:
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str) -> re.Pattern[str]:
+def _compiled(texts: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{_pattern_of(text)})" for text in texts), re.IGNORECASE)
+
+
+def _pattern_of(text: str) -> str:
     """Words as such, white space of any kind between them (and inside Chinese, where a line may
     break anywhere); a plural or possessive ending belongs to the word, other letters do not."""
+    text = unicodedata.normalize("NFC", text)
     parts = []
     for word in text.replace("’", "'").split():
         escaped = "".join(
-            rf"{re.escape(c)}\s*" if CJK.match(c) else ("['’]" if c == "'" else re.escape(c))
+            rf"{_letter(c)}\s*" if CJK.match(c) else ("['’]" if c == "'" else _letter(c))
             for c in word
         )
         parts.append(escaped.removesuffix(r"\s*"))
     pattern = r"\s+".join(parts)
     start = r"(?<!\w)" if text[0].isalnum() and not CJK.match(text[0]) else ""
-    end = r"(?:['’]?s|es)?(?!\w)" if text[-1].isalpha() and not CJK.match(text[-1]) else ""
+    end = (
+        r"(?:['’]?s|es)?(?![\w\u0300-\u036f])"
+        if text[-1].isalpha() and not CJK.match(text[-1])
+        else ""
+    )
     if text[-1].isdigit():
         end = r"(?!\d)"
-    return re.compile(start + pattern + end, re.IGNORECASE)
+    return start + pattern + end
+
+
+def _letter(char: str) -> str:
+    """Return a pattern for a character in each of its spellings: composed, decomposed, full width."""
+    spellings = [char]
+    if (apart := unicodedata.normalize("NFD", char)) != char:
+        spellings.append(apart)
+    if "!" <= char <= "~":
+        spellings.append(chr(ord(char) + 0xFEE0))
+    escaped = [re.escape(spelling) for spelling in spellings]
+    return escaped[0] if len(escaped) == 1 else f"(?:{'|'.join(escaped)})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,21 +146,23 @@ def traces_in(store: SessionStore, needle: Needle) -> list[Trace]:
 
 
 def _candidates(store: SessionStore, needle: Needle) -> Iterator[Any]:
-    """Yield the messages whose text or extras hold the longest word of the text."""
-    word = max(_WORD.findall(needle.text.replace("'", " ").replace("’", " ")) or [""], key=len)
-    connection = store.connection()
-    cursor = connection.execute(
-        "SELECT m.id, m.text, m.data, s.id AS session_id FROM messages m JOIN turns t ON t.id = m.turn"
-        " JOIN sessions s ON s.key = t.session"
-        " WHERE instr(lower(m.text), ?1) OR instr(lower(coalesce(m.data, '')), ?1)"
-        if word and word.isascii()
-        else "SELECT m.id, m.text, m.data, s.id AS session_id FROM messages m"
-        " JOIN turns t ON t.id = m.turn JOIN sessions s ON s.key = t.session",
-        (word.lower(),) if word and word.isascii() else (),
-    )
-    for row in cursor.fetchall():
-        if needle.within(row["text"]) or (row["data"] and needle.within(_plain(row["data"]))):
-            yield row
+    """Yield the messages whose text or extras hold it, found by the longest word of each text."""
+    seen: set[int] = set()
+    for text in (needle.text, *needle.others):
+        word = max(_WORD.findall(text.replace("'", " ").replace("’", " ")) or [""], key=len)
+        plain = word if word.isascii() else ""  # in other scripts a letter has several spellings
+        rows = store.query(
+            "SELECT m.id, m.text, m.data, s.id AS session_id FROM messages m JOIN turns t ON t.id = m.turn"
+            " JOIN sessions s ON s.key = t.session WHERE ?1 = '' OR instr(lower(m.text), ?1)"
+            " OR instr(lower(coalesce(m.data, '')), ?1)",
+            (plain.lower(),),
+        )
+        for row in rows:
+            if row["id"] not in seen and (
+                needle.within(row["text"]) or (row["data"] and needle.within(_plain(row["data"])))
+            ):
+                seen.add(row["id"])
+                yield row
 
 
 def _plain(data: str) -> str:
@@ -188,9 +222,9 @@ def remove_from(store: SessionStore, needle: Needle, now: datetime) -> int:
                 )
                 changed += 1
         connection.execute("UPDATE hook_steps SET detail = ''")
-        connection.execute(
+        connection.executemany(
             "INSERT OR REPLACE INTO forgotten(digest, words, at) VALUES (?, ?, ?)",
-            (*_tombstone(needle.text), to_ms(now)),
+            [(*_tombstone(text), to_ms(now)) for text in (needle.text, *needle.others)],
         )
     from memory.full_text import compact
 
@@ -215,7 +249,7 @@ def _without(value: Any, needle: Needle) -> Any:
 
 
 def _units(text: str) -> list[str]:
-    low = text.casefold()
+    low = unicodedata.normalize("NFKC", text).casefold()
     return list(CJK.sub(r" \g<0> ", low).split()) if CJK.search(low) else _WORD.findall(low)
 
 
@@ -271,9 +305,20 @@ def scrubber(store: SessionStore) -> Callable[[str, datetime], str] | None:
 # -- files ----------------------------------------------------------------------------------
 
 
+def files_of(root: Path) -> Iterator[Path]:
+    """Yield all files of a home. Folders of the home that are links are followed; links inside them
+    are not: what lies there is not the home's."""
+    for path in sorted(root.iterdir()):
+        if path.is_dir():
+            for folder, _, names in os.walk(path):
+                yield from (Path(folder) / name for name in sorted(names))
+        else:
+            yield path
+
+
 def text_files(root: Path) -> Iterator[Path]:
     """Yield the files of a home that hold text, the derived index and git's own left out."""
-    for path in sorted(root.rglob("*")):
+    for path in files_of(root):
         parts = path.relative_to(root).parts
         if not path.is_file() or parts[0].startswith(".git") or parts[0] in ("index", ".env"):
             continue
@@ -283,9 +328,22 @@ def text_files(root: Path) -> Iterator[Path]:
             yield path
 
 
+def named(root: Path, needle: Needle) -> list[Path]:
+    """Return the files and folders of a home whose own name holds the text, the deepest first."""
+    found = set()
+    for path in files_of(root):
+        parts = path.relative_to(root).parts
+        if not parts[0].startswith(".git") and parts[0] not in ("index", ".env"):
+            found |= {p for p in (path, *path.parents) if p.is_relative_to(root) and p != root}
+    return sorted((p for p in found if needle.names(p.name)), key=lambda p: -len(p.parts))
+
+
 def traces_of_files(root: Path, needle: Needle) -> list[Trace]:
     """Return the lines of files that hold the text."""
-    found = []
+    found = [
+        Trace(place=f"{path.relative_to(root).as_posix()} (its name)", text="")
+        for path in named(root, needle)
+    ]
     for path in text_files(root):
         text = path.read_bytes().decode("utf-8", "replace")
         if not needle.within(text):

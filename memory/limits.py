@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memory.atomic import write_atomic
 from memory.clean import one_line
+from memory.consolidation import keeps_all
 from memory.entries import MemoryEntry, MemoryFile
 from memory.lock import locked
 from memory.patterns import Pattern
@@ -28,13 +29,10 @@ _EVENT = Pattern(
     r"|开会|面试|体检|考试|航班|截止|到期|待办",
     re.IGNORECASE,
 )
-_NAME = Pattern(r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]+|[\w.+-]+@[\w.-]+|https?://\S+|[#/~][\w./-]+")
-_NEGATION = Pattern(
-    r"\b(?:not|no|never|n't|don't|doesn't|without|cannot)\b|不|没|别|勿", re.IGNORECASE
-)
 ARCHIVE_TITLE = "# What had to leave memory\n\n"
 
-Consolidate = Callable[[Sequence[str]], Sequence[str]]
+Propose = Callable[[Sequence[str], int], Sequence[str]]
+"""Given the entries and the characters they may have, fewer and shorter ones; it may take seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +44,17 @@ class Leaving:
 
 
 def relieve(
-    file: MemoryFile, limit: int, today: date, consolidate: Consolidate | None = None
+    file: MemoryFile, limit: int, today: date, shorter: Sequence[str] = ()
 ) -> tuple[MemoryFile, list[Leaving]]:
     """Return ``file`` within ``limit`` characters, and what left it; what fits is not touched.
 
-    What a person wrote around the entries stays; if that alone is over the limit, the file ends
-    without entries and over its limit.
+    ``shorter`` are entries proposed in place of those that the first three steps leave; they are
+    taken only if they keep all that these hold. What a person wrote around the entries stays; if that
+    alone is over the limit, the file ends without entries and over its limit.
     """
-    gone: list[Leaving] = []
-    if file.size <= limit:
-        return file, gone
-    for step in (_duplicates, _superseded, lambda entries: _expired(entries, today)):
-        if file.size > limit:
-            file = _without(file, step(file.entries), gone)
-    if file.size > limit and consolidate is not None:
-        file = _consolidated(file, consolidate, gone)
+    file, gone = _tidied(file, limit, today)
+    if file.size > limit and shorter:
+        file = _consolidated(file, shorter, gone)
     if file.size > limit:
         over, leaving = file.size - limit, []
         for entry in file.entries:  # the oldest stand first
@@ -69,6 +63,15 @@ def relieve(
             leaving.append((entry, "room was needed; it was the oldest"))
             over -= entry.end - entry.start
         file = _without(file, leaving, gone)
+    return file, gone
+
+
+def _tidied(file: MemoryFile, limit: int, today: date) -> tuple[MemoryFile, list[Leaving]]:
+    """Take out what is said twice, superseded or past, step by step while the file is too long."""
+    gone: list[Leaving] = []
+    for step in (_duplicates, _superseded, lambda entries: _expired(entries, today)):
+        if file.size > limit:
+            file = _without(file, step(file.entries), gone)
     return file, gone
 
 
@@ -127,11 +130,10 @@ def _expired(entries: Sequence[MemoryEntry], today: date) -> list[tuple[MemoryEn
     return rows
 
 
-def _consolidated(file: MemoryFile, consolidate: Consolidate, gone: list[Leaving]) -> MemoryFile:
-    """Take a proposal of fewer, shorter entries, if it keeps every name, number and negation."""
+def _consolidated(file: MemoryFile, new: Sequence[str], gone: list[Leaving]) -> MemoryFile:
+    """Take the ``new`` entries in place of all others, if nothing is lost and room is won."""
     old = [entry.text for entry in file.entries]
-    new = [text for text in consolidate(old) if text.strip()]
-    if not new or not keeps_all("\n".join(old), "\n".join(new)):
+    if not keeps_all(old, new):
         return file
     result = file
     for entry in reversed(file.entries):
@@ -144,27 +146,27 @@ def _consolidated(file: MemoryFile, consolidate: Consolidate, gone: list[Leaving
     return result
 
 
-def keeps_all(old: str, new: str) -> bool:
-    """Whether every name, number and date of ``old`` is in ``new``, and no fewer negations."""
-    low = new.casefold()
-    wanted = {*_NAME.findall(old), *re.findall(r"\d+(?:[.,:-]\d+)*", old)}
-    if any(word.casefold() not in low for word in wanted):
-        return False
-    return len(_NEGATION.findall(new)) >= len(set(_NEGATION.findall(old)))
-
-
 def bring_within(
     path: Path,
     limit: int,
     archive: Path,
     lock: Path,
     today: date,
-    consolidate: Consolidate | None = None,
+    propose: Propose | None = None,
 ) -> list[Leaving]:
-    """Bring the file at ``path`` within its limit; what leaves is in the archive before it is gone."""
+    """Bring the file at ``path`` within its limit; what leaves is in the archive before it is gone.
+
+    ``propose`` is asked without holding the lock; what it answers is checked against the file as it
+    is by then, so a change in the meantime is never lost.
+    """
+    shorter: Sequence[str] = ()
+    if propose is not None:
+        tidy, _ = _tidied(MemoryFile.read(path), limit, today)
+        if tidy.size > limit and tidy.entries:
+            shorter = propose([entry.text for entry in tidy.entries], limit)
     with locked(lock):
         file = MemoryFile.read(path)
-        after, gone = relieve(file, limit, today, consolidate)
+        after, gone = relieve(file, limit, today, shorter)
         if after.raw != file.raw:
             _archive(archive, path.name, gone, today)
             write_atomic(path, after.to_bytes())

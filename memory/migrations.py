@@ -78,6 +78,13 @@ def _m005_spent(db: Database) -> None:
     )
 
 
+def _m006_learning(db: Database) -> None:
+    """How long background work waited for a model; and which doubts the user was asked about: hashes
+    of pairs of memories, never their words."""
+    db.execute("ALTER TABLE spent ADD COLUMN seconds REAL NOT NULL DEFAULT 0")
+    db.execute("CREATE TABLE asked (digest TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID")
+
+
 FULL_TEXT = (
     # What a search brought up is no new evidence: indexed, it would echo for ever.
     """CREATE VIEW messages_indexed AS SELECT id, CASE WHEN role = 2 AND data LIKE
@@ -100,7 +107,14 @@ FULL_TEXT = (
 )
 """The full-text part of the schema, on its own because a damaged index is dropped and rebuilt."""
 
-STEPS = (_m001_sessions, _m002_full_text, _m003_hook, _m004_forgotten, _m005_spent)
+STEPS = (
+    _m001_sessions,
+    _m002_full_text,
+    _m003_hook,
+    _m004_forgotten,
+    _m005_spent,
+    _m006_learning,
+)
 
 
 def migrate(connection: sqlite3.Connection, lock: Path) -> None:

@@ -151,6 +151,12 @@ class NoteBook:
         return sorted(found)
 
 
+def source_turn(text: str) -> int:
+    """Return the turn that a bullet names as its source, 0 when it names none."""
+    source = _SOURCE.search(text)
+    return long_id(source["turn"]) if source else 0
+
+
 def strip_source(text: str) -> str:
     """Return a bullet's text without the source in brackets."""
     return _SOURCE.sub("", text)

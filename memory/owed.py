@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from memory import db
 from memory.rows import to_ms
 from memory.sessions import SessionStore
 from memory.transcript import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What background work cost: tokens and calls, and seconds that were waited for a model."""
+
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(usage=self.usage + other.usage, seconds=self.seconds + other.seconds)
 
 
 class OwedSteps:
@@ -41,13 +53,15 @@ class OwedSteps:
                 (turn_id, step, status, to_ms(now), ms, detail, turn_id),
             )
 
-    def spend(self, source: str, usage: Usage, now: datetime) -> None:
+    def spend(self, source: str, usage: Usage, now: datetime, seconds: float) -> None:
         """Add what a piece of background work cost."""
         with db.transaction(self._store.connection()) as connection:
             connection.execute(
-                "INSERT INTO spent VALUES (?,?,?,?,?,?) ON CONFLICT(day, source) DO UPDATE SET"
+                "INSERT INTO spent(day, source, calls, input, output, cached, seconds)"
+                " VALUES (?,?,?,?,?,?,?) ON CONFLICT(day, source) DO UPDATE SET"
                 " calls = calls + excluded.calls, input = input + excluded.input,"
-                " output = output + excluded.output, cached = cached + excluded.cached",
+                " output = output + excluded.output, cached = cached + excluded.cached,"
+                " seconds = seconds + excluded.seconds",
                 (
                     now.date().isoformat(),
                     source,
@@ -55,19 +69,26 @@ class OwedSteps:
                     usage.input,
                     usage.output,
                     usage.cached,
+                    seconds,
                 ),
             )
 
-    def spent(self, since: date) -> dict[str, Usage]:
+    def spent(self, since: date) -> dict[str, Spent]:
         """Return what background work cost since a day, by source."""
         rows = self._store.query(
             "SELECT source, sum(calls) AS calls, sum(input) AS input, sum(output) AS output,"
-            " sum(cached) AS cached FROM spent WHERE day >= ? GROUP BY source",
+            " sum(cached) AS cached, sum(seconds) AS seconds FROM spent WHERE day >= ? GROUP BY source",
             (since.isoformat(),),
         )
         return {
-            row["source"]: Usage(
-                calls=row["calls"], input=row["input"], output=row["output"], cached=row["cached"]
+            row["source"]: Spent(
+                usage=Usage(
+                    calls=row["calls"],
+                    input=row["input"],
+                    output=row["output"],
+                    cached=row["cached"],
+                ),
+                seconds=row["seconds"],
             )
             for row in rows
         }

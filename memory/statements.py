@@ -58,6 +58,28 @@ _SLOTS: tuple[tuple[str, Pattern], ...] = tuple(
     )
 )
 """What holds one value at a time, and only for the speaker, in plain present-tense sentences."""
+_ATTRIBUTES: tuple[tuple[str, Pattern], ...] = tuple(
+    (name, Pattern(pattern, re.IGNORECASE))
+    for name, pattern in (
+        (
+            "lives",
+            r"\b(?:lives?|living|moved|is based) (?:in|to) (?P<v>[\w'-]+)|(?:住在|搬到|搬去)(?P<z>[\u4e00-\u9fff]{2,6})",
+        ),
+        (
+            "works",
+            r"\bworks? (?:at|for) (?P<v>[\w'-]+)|在(?P<z>[\u4e00-\u9fff\w]{2,10}?)(?:工作|上班)",
+        ),
+        (
+            "called",
+            r"\b(?:is (?:called|named)|name is|name's) (?P<v>[\w'-]+)|(?:叫|名字是)(?P<z>[\u4e00-\u9fff\w]{1,6})",
+        ),
+        (
+            "born",
+            r"\b(?:birthday is|was born) (?:on |in )?(?P<v>[\w ,-]{3,20})|生日是?(?P<z>[\u4e00-\u9fff\d]{2,10})",
+        ),
+    )
+)
+"""What a person or thing mostly has one of: two values are worth a question, no more."""
 _CONTRAST = Pattern(
     r"\b(?:over|than|but|before|after|instead|rather|just|more|less|only|used to|would|want|might|if|when|unless"
     r"|except|both|owes?|to|from|between|then)\b|比|而|但|只|先|再|之前|之后|以前|如果|想|除了|向|给",
@@ -78,6 +100,8 @@ _HAN_EMPTY = Pattern(
 )
 _DATED = Pattern(r"\s*\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
 _NUMBER = Pattern(r"\d+(?:[.,:]\d+)*")
+_MOSTLY = 0.6
+"""The share of the telling words that two statements at odds have in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +116,7 @@ class Statement:
     order: tuple[str, ...]
     numbers: tuple[str, ...]
     symbols: frozenset[str]
+    attribute: str
     tasteful: bool
     contrasts: bool
 
@@ -112,6 +137,7 @@ def statement(text: str) -> Statement:
             slot = name
             value = re.sub(r" (?:now|these days|at the moment)$", "", found["v"].strip().casefold())
             break
+    attribute = next((name for name, pattern in _ATTRIBUTES if pattern.search(plain)), "")
     bare = _HAN_EMPTY.sub(" ", plain) if CJK.search(plain) else plain
     order = tuple(s for s in map(stem, words(bare)) if s not in _EMPTY)
     return Statement(
@@ -119,6 +145,7 @@ def statement(text: str) -> Statement:
         polarity=polarity,
         slot=slot,
         value=value,
+        attribute=attribute,
         content=frozenset(order),
         order=order,
         symbols=frozenset(_SYMBOLS.findall(plain.casefold())),
@@ -148,3 +175,23 @@ def relation(old: str, new: str) -> Relation:
             return "apart"
         return "same" if a.polarity == b.polarity else "supersedes"
     return "supersedes" if a.order == b.order and a.polarity != b.polarity else "apart"
+
+
+def at_odds(old: str, new: str) -> bool:
+    """Whether two statements that stand side by side may contradict each other: about the same
+    person, mostly in the same words, but one for and one against, or with another number or value."""
+    a, b = statement(old), statement(new)
+    if a.subject != b.subject or not a.content or not b.content or relation(old, new) != "apart":
+        return False
+    if a.subject and a.attribute and a.attribute == b.attribute:
+        return _value(a.attribute, old) != _value(b.attribute, new)
+    if a.polarity != b.polarity and a.tasteful == b.tasteful:
+        return len(a.content & b.content) >= _MOSTLY * max(len(a.content), len(b.content))
+    words = a.content - set(a.numbers), b.content - set(b.numbers)
+    single = len(a.numbers) == len(b.numbers) == 1
+    return single and a.numbers != b.numbers and words[0] == words[1] and len(words[0]) > 1
+
+
+def _value(attribute: str, text: str) -> str:
+    found = dict(_ATTRIBUTES)[attribute].search(text)
+    return (found["v"] or found["z"] or "").casefold() if found else ""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import unicodedata
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 from assistant.app import Assistant
 from assistant.errors import ReverieError
 from assistant.forget import forget, holding, look
+from assistant.history import History
 from memory.facts import notes_of
 from memory.forgotten import Needle
 from memory.session_search import search
@@ -163,3 +167,79 @@ def test_forms_of_the_same_words(make_assistant: Make, stored: str, needle: str)
     assert len(found.traces) >= 3
     forget(assistant.home, assistant.store, assistant.history, needle, assistant.now())
     assert not look(assistant.home, assistant.store, assistant.history, needle).traces
+
+
+@pytest.mark.parametrize(
+    "stored", ["Café Müller", unicodedata.normalize("NFD", "Café Müller"), "ＣＡＦÉ\nmüller"]
+)
+def test_any_spelling_of_its_letters(tmp_path: Path, stored: str) -> None:
+    at = tmp_path / "home"
+    reverie(at, "-m", "hello")
+    (at / "DREAMS.md").write_text(f"- We met at {stored} in spring.\n- Jazz.\n", encoding="utf-8")
+    for asked in ("Café Müller", unicodedata.normalize("NFD", "café müller")):
+        assert "DREAMS.md" in reverie(at, "forget", asked, "--dry-run").stdout
+    assert reverie(at, "forget", "café müller", "--yes").returncode == 0
+    assert (at / "DREAMS.md").read_text(encoding="utf-8") == "- Jazz.\n"
+
+
+def test_names_of_files_and_folders_in_the_history_too(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    reverie(at, "-m", "I like jazz")
+    skill = at / "skills" / "call-zora-finch"
+    skill.mkdir()
+    (skill / "SKILL.md").write_text("Ring twice.\n")
+    (at / "skills" / "Zora_Finch.md").write_text("A person.\n")
+    reverie(at, "-m", "I also like swing")
+    History(at, at / ".lock").keep_hand_edits()
+    assert b"Zora" in b"".join(_git_bytes(at))
+    shown = reverie(at, "forget", "zora finch", "--dry-run").stdout
+    assert "skills/call-zora-finch (its name)" in shown
+    assert reverie(at, "forget", "Zora Finch", "--yes").returncode == 0
+    assert sorted(p.name for p in (at / "skills").iterdir()) == ["forgotten", "forgotten.md"]
+    assert (at / "skills" / "forgotten" / "SKILL.md").read_text() == "Ring twice.\n"
+    assert b"zora" not in b"".join(_git_bytes(at)).lower()
+
+
+def _git_bytes(at: Path) -> list[bytes]:
+    return [
+        zlib.decompress(p.read_bytes()) if "objects" in p.parts else p.read_bytes()
+        for p in (at / ".git").rglob("*")
+        if p.is_file()
+    ]
+
+
+def test_a_memory_folder_that_is_a_link_and_a_link_in_a_folder(tmp_path: Path) -> None:
+    at, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    reverie(at, "-m", "hello")
+    (at / "memory").rename(elsewhere)
+    (at / "memory").symlink_to(elsewhere)
+    (elsewhere / "2026-01-01.md").write_text("- quiet lagoon\n- jazz\n")
+    other = tmp_path / "documents"
+    other.mkdir()
+    (other / "mine.md").write_text("- quiet lagoon\n")
+    (at / "skills" / "docs").symlink_to(other)
+    assert reverie(at, "forget", "quiet lagoon", "--yes").returncode == 0
+    assert (elsewhere / "2026-01-01.md").read_text() == "- jazz\n"
+    assert (other / "mine.md").read_text() == "- quiet lagoon\n"  # not the home's
+
+
+def test_a_session_goes_with_what_came_from_it_alone(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    said = "I am allergic to walnuts\nremember that I like polka dots\nI prefer oolong tea\n"
+    reverie(at, stdin=said)
+    reverie(at, stdin="I prefer oolong tea\nmy sister lives in Graz\n")
+    first = json.loads(reverie(at, "sessions", "list", "--json").stdout)["sessions"][-1]["id"]
+    shown = reverie(at, "forget", "--session", first, "--dry-run").stdout
+    assert "goes with it: I am allergic to walnuts" in shown
+    assert "stays, you said it elsewhere too: I prefer oolong tea" in shown
+    assert reverie(at, "forget", "--session", first).returncode == 2
+    done = reverie(at, "forget", "--session", first, "--yes")
+    assert done.returncode == 0, done.stderr
+    for gone in ("walnuts", "polka dots"):
+        assert list(holding(at, Needle(gone))) == []
+    notes = reverie(at, "memory", "notes").stdout
+    assert "oolong" in notes and "Graz" in notes
+    why = json.loads(reverie(at, "memory", "why", "oolong", "--json").stdout)["origins"]
+    assert why[0]["text"] == "I prefer oolong tea"
+    assert reverie(at, "forget").returncode == 2
+    assert reverie(at, "forget", "x", "--session", "y").returncode == 2

@@ -20,7 +20,14 @@ def run(folder: Path) -> None:
         raise UsageError(f"{folder} is not empty. Next step: name a new folder.")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     copied = 0
-    for pattern in ("*.md", "config.yaml", "memory/**/*.md", "skills/**/*", "outputs/*"):
+    for pattern in (
+        "*.md",
+        "config.yaml",
+        "memory/**/*.md",
+        "skills/**/*",
+        "outputs/*",
+        "cron/**/*",
+    ):
         for source in at.home.root.glob(pattern):
             if source.is_file() and not source.is_symlink():
                 write_atomic(folder / source.relative_to(at.home.root), source.read_bytes())

@@ -158,7 +158,10 @@ def delete(store: SessionStore, session_id: str, yes: bool, as_json: bool) -> No
     if as_json:
         _print({"deleted": session.id, "messages": count})
     else:
-        print(f"Deleted {session.id} with {count} messages.")
+        print(
+            f"Deleted {session.id} with {count} messages. Notes that came from it stay; "
+            "reverie forget --session takes those along."
+        )
 
 
 def rename(store: SessionStore, session_id: str, title: str, as_json: bool) -> None:

@@ -71,7 +71,8 @@ def usage(days: int, as_json: bool) -> None:
     at = place()
     since = datetime.now(at.zone) - timedelta(days=days)
     store = SessionStore(at.home.database)
-    by_source = store.usage(since) | OwedSteps(store).spent(since.date())
+    spent = OwedSteps(store).spent(since.date())
+    by_source = store.usage(since) | {source: cost.usage for source, cost in spent.items()}
     total = sum(by_source.values(), Usage())
     if as_json:
         rows = {source: _row(used) for source, used in by_source.items()}

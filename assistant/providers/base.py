@@ -9,11 +9,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import math
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from assistant.errors import Fault, ProviderError
 from memory.clean import clean
 from memory.transcript import Message, ToolCall, Usage, legal
 
@@ -396,17 +399,26 @@ def complete(provider: Provider, prompt: str, *, system: str = "", max_tokens: i
 
 
 def complete_reply(
-    provider: Provider, prompt: str, *, system: str = "", max_tokens: int = 1024
+    provider: Provider,
+    prompt: str,
+    *,
+    system: str = "",
+    max_tokens: int = 1024,
+    seconds: float = math.inf,
 ) -> Reply:
-    """Return the reply to one prompt, with its usage. Raises ``ProviderError``.
+    """Return the reply to one prompt, with its usage. Raises ``ProviderError``, also for an answer
+    that takes longer than ``seconds``.
 
     Background calls stream like all others: an SDK refuses long ones that do not.
     """
     from datetime import UTC, datetime
 
+    start = time.monotonic()
     message = Message(role="user", text=prompt, created=datetime.now(UTC))
     request = Request(system=system, messages=[message], max_output_tokens=max_tokens)
     for part in map(clean_part, provider.stream(request)):
         if isinstance(part, Reply):
             return part
+        if time.monotonic() - start > seconds:
+            raise ProviderError(Fault.TIMEOUT, f"The answer took longer than {seconds:.0f} s.")
     return Reply(text="")

@@ -44,7 +44,7 @@ class MemoryPlace:
     limit: int
 
 
-Changed = Callable[[Target, MemoryFile, MemoryFile, Sequence[str], CallContext], None]
+Changed = Callable[[Target, Sequence[str]], None]
 
 
 def toolset(
@@ -101,7 +101,7 @@ def toolset(
                 "tell the user."
             ) from None
         if after.raw != before.raw:
-            changed(target, before, after, done, call)
+            changed(target, done)
         percent = round(100 * after.size / place.limit)
         fill = f"{place.path.name} {after.size} of {place.limit} characters ({percent} %)"
         full = "\nIt is nearly full: merge or remove what matters less." if percent >= 80 else ""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from assistant.history import History, UndoConflict
 from assistant.home import Home
 from assistant.unapply import without
+from memory.forgotten import Needle
 from tests.conftest import ask
 from tests.support.cli import reverie
 
@@ -217,7 +218,7 @@ def test_an_interrupted_rewriting_is_finished(history: History, home: Home, step
     history.keep_hand_edits()
     write(history, home, "- tea and zebras\n", "one")
     git, new, old = (home.root / name for name in (".git", ".git.new", ".git.old"))
-    history.rewrite(lambda t: "zebras" in t, lambda t: t.replace("zebras", "[forgotten]"))
+    history.rewrite(Needle("zebras"))
     (git / "rewritten").touch()
     if step == "before":
         new.mkdir()

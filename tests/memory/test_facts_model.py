@@ -67,7 +67,7 @@ def test_the_whole_way_with_costs_and_fallback(tmp_path: Path) -> None:
     said = "in the evening it is oolong tea that I prefer"
     with ModelServer(["Fine.", notes, "Fine.", "{half", "Fine."]) as server:
         (at / "config.yaml").write_text(
-            f"model: openai:m\nbase_url: {server.origin}/v1\nmemory:\n  notes_with_model: true\n"
+            f"model: openai:m\nbase_url: {server.origin}/v1\nlearning:\n  with_model: true\n"
         )
         reverie(at, "-m", said)
         reverie(at, "-m", "I am allergic to nuts")
@@ -77,8 +77,8 @@ def test_the_whole_way_with_costs_and_fallback(tmp_path: Path) -> None:
         assert "prefers oolong tea in the evening" in shown
         assert "allergic to nuts" in shown  # the second answer was cut off: the rules took over
         (at / "config.yaml").write_text(
-            f"model: openai:m\nbase_url: {server.origin}/v1\nmemory:\n  notes_with_model: true\n"
-            "  notes_tokens_per_day: 0\n"
+            f"model: openai:m\nbase_url: {server.origin}/v1\nlearning:\n  with_model: true\n"
+            "  tokens_per_day: 0\n"
         )
         before = len(server.requests)
         reverie(at, "-m", "I like jazz")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from memory.consolidation import keeps_all
 from memory.entries import MemoryFile, Operation, apply
-from memory.limits import bring_within, keeps_all, relieve
-from memory.statements import relation
+from memory.limits import bring_within, relieve
+from memory.lock import locked
+from memory.statements import at_odds, relation
 
 DAY = date(2026, 12, 1)
 
@@ -125,14 +128,73 @@ def test_a_file_sixty_times_over_its_limit_is_brought_within_it_in_one_pass(tmp_
     assert bring_within(path, 2200, archive, tmp_path / "lock", DAY) == []
 
 
-def test_a_consolidation_must_keep_everything() -> None:
-    old = "\n".join(["Ada lives in Graz", "the server is on port 8443", "never call before 9"])
-    assert keeps_all(old, "Lives in Graz; server on port 8443; never call before 9")
-    assert not keeps_all(old, "Lives in Graz; never call before 9")
-    assert not keeps_all(old, "Lives in Graz; server on port 8443; call before 9")
+OLD = ["Ada lives in Graz", "the server is on port 8443", "never call before 9"]
+
+
+@pytest.mark.parametrize(
+    ("new", "fits"),
+    [
+        (["Ada lives in Graz; server on port 8443; never call before 9"], True),
+        (["Ada lives in Graz; server on port 8443", "never call before 9"], True),
+        (["Lives in Graz; server on port 8443; never call before 9"], False),  # who?
+        (["Ada lives in Graz; never call before 9"], False),  # the number
+        (["Ada lives in Graz; server on port 8443; call before 9"], False),  # the negation
+        (["Ada never lives in Graz; server on port 8443; call before 9"], False),  # moved
+        (["Ada lives in Graz, Austria; server port 8443; never call before 9"], False),  # invented
+        ([], False),
+    ],
+)
+def test_a_consolidation_must_keep_everything(new: list[str], fits: bool) -> None:
+    assert keeps_all(OLD, new) is fits
+
+
+def test_a_chinese_consolidation_keeps_the_names() -> None:
+    old = ["我妹妹王芳住在格拉茨", "我不吃香菜"]
+    assert keeps_all(old, ["妹妹王芳住在格拉茨；不吃香菜"])
+    assert not keeps_all(old, ["妹妹住在格拉茨；不吃香菜"])
+    assert not keeps_all(old, ["妹妹王芳住在格拉茨；吃香菜"])
+
+
+def test_a_consolidation_comes_before_what_is_old_leaves() -> None:
     raw = "".join(f"- note about thing {n} in a long sentence\n" for n in range(10))
     file = MemoryFile(raw=raw)
-    after, _ = relieve(file, 200, DAY, lambda texts: ["things " + " ".join(map(str, range(10)))])
-    assert [entry.text for entry in after.entries] == ["things 0 1 2 3 4 5 6 7 8 9"]
-    after, _ = relieve(file, 200, DAY, lambda texts: [""])
+    short = ["note about long sentence thing " + " ".join(map(str, range(10)))]
+    after, gone = relieve(file, 200, DAY, short)
+    assert [entry.text for entry in after.entries] == short
+    assert len(gone) == 10
+    after, _ = relieve(file, 200, DAY, ["things"])
     assert 0 < len(after.entries) < 10
+
+
+def test_a_model_shortens_without_the_lock_and_a_change_meanwhile_stays(tmp_path: Path) -> None:
+    path, archive, lock = tmp_path / "MEMORY.md", tmp_path / "archive.md", tmp_path / "lock"
+    path.write_text("".join(f"- note about thing {n} in a long sentence\n" for n in range(10)))
+
+    def propose(entries: Sequence[str], limit: int) -> Sequence[str]:
+        with locked(lock):  # would wait for ever if the caller held it
+            path.write_text(path.read_text() + "- written meanwhile: 77\n")
+        return ["note about long sentence thing " + " ".join(map(str, range(10)))]
+
+    bring_within(path, 200, archive, lock, DAY, propose)
+    assert path.stat().st_size <= 200
+    kept = path.read_text() + archive.read_text()
+    assert "written meanwhile: 77" in kept and all(f"thing {n} " in kept for n in range(10))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "doubtful"),
+    [
+        ("I love spicy Chinese food", "I hate Chinese food", True),
+        ("I love Chinese food", "I hate Chinese food", False),  # clear: the newest wins
+        ("I love Chinese food", "I hate Chinese films", False),
+        ("my sister lives in Graz", "my sister lives in Linz", True),
+        ("my sister lives in Graz", "my brother lives in Linz", False),
+        ("my locker number is 12", "my locker number is 15", True),
+        ("I like tea", "I have two cats", False),
+        ("我妹妹住在北京", "我妹妹住在上海", True),
+        ("我喜欢辣的四川菜", "我讨厌四川菜", True),
+        ("我妹妹住在北京", "我弟弟住在上海", False),
+    ],
+)
+def test_what_may_contradict(old: str, new: str, doubtful: bool) -> None:
+    assert at_odds(old, new) is doubtful
