@@ -157,6 +157,12 @@ def source_turn(text: str) -> int:
     return long_id(source["turn"]) if source else 0
 
 
+def split_source(text: str) -> tuple[str, str, str]:
+    """Return a bullet's text without its source, the kind, and who said it ('' where none is named)."""
+    source = _SOURCE.search(text)
+    return (text[: source.start()], source["kind"], source["who"]) if source else (text, "", "")
+
+
 def strip_source(text: str) -> str:
     """Return a bullet's text without the source in brackets."""
     return _SOURCE.sub("", text)

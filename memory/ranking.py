@@ -1,0 +1,209 @@
+"""Owns how well a chunk answers a question: the signals, and what each of them weighs.
+
+The score is a weighted sum. The weights were learned (``python -m benchmarks.recall --fit``: a softmax
+over all chunks, the questions of one conversation at a time held out) on LoCoMo's development
+conversations; ``docs/recall.md`` has the table of what each signal is worth.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+import numpy as np
+import numpy.typing as npt
+
+from memory.chunks import QUESTION, TIMED
+from memory.corpus import Corpus, Floats
+from memory.patterns import Pattern
+from memory.spans import Span, spans
+
+WEIGHTS = {
+    "words": 2.24,
+    "window": 3.92,
+    "document": 4.39,
+    "meaning": 2.01,
+    "meaning nearby": 1.74,
+    "meaning of document": 2.33,
+    "speaker": 1.76,
+    "when": 2.39,
+    "date": 3.54,
+    "question": -1.01,
+    "answer": 3.26,
+    "length": 2.44,
+    "exact": 4.0,
+    "recency": 0.3,
+}
+"""The last two are no matter of LoCoMo and set by hand: a name letter by letter always surfaces; what is
+recent wins among equals."""
+NEAREST = 200
+"""Chunks whose meaning is compared exactly; all others count as no nearer than the last of them."""
+_HALF_LIFE_DAYS = 180.0
+_LONG = 60
+_AFTER = timedelta(days=31)
+_WHEN = Pattern(
+    r"\b(?:when|what (?:year|month|date|day|time)|which (?:year|month|day)|how long)\b"
+    r"|什么时候|几号|哪天|哪年|哪一[天年]|何时|几月|多久|多长时间",
+    re.IGNORECASE,
+)
+_ASKS_ASSISTANT = Pattern(
+    r"\byou(?:'ve| have)? (?:say|said|suggest\w*|recommend\w*|tell|told|advise\w*|propose\w*)\b"
+    r"|你(?:说|建议|推荐)",
+    re.IGNORECASE,
+)
+_ASKS_USER = Pattern(
+    r"\b(?:i|we)(?:'ve| have)? (?:say|said|mention\w*|tell|told|ask\w*)\b|我(?:说|提|问)过",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question as ranking sees it. ``terms`` are lists of ids that count as one."""
+
+    text: str
+    terms: Sequence[Sequence[int]]
+    exact: Sequence[Sequence[int]] = ()
+    today: date
+    nearest: tuple[npt.NDArray[np.int64], Floats] | None = None
+    """Rows of the corpus, nearest first, and how near, in steps above unrelated; None without vectors."""
+    people: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def asks_when(self) -> bool:
+        """Whether it asks for a time."""
+        return bool(_WHEN.search(self.text))
+
+
+def signals(corpus: Corpus, question: Question) -> dict[str, Floats]:
+    """Return each signal's value for every chunk, unweighted."""
+    words, window, document = corpus.scores(question.terms)
+    asked = (corpus.flags & QUESTION > 0).astype(np.float32)
+    rows: dict[str, Floats] = {
+        "words": words,
+        "window": window,
+        "document": document,
+        "question": asked,
+        "answer": corpus.before(words * asked),
+        "length": _telling_length(corpus),
+        "speaker": _by_speaker(corpus, question),
+        "date": _in_time(
+            corpus, spans(question.text, question.today, _years(corpus)), question.today
+        ),
+        "recency": _recency(corpus, question.today),
+        "exact": _exact(corpus, question),
+    }
+    if question.asks_when:
+        rows["when"] = (corpus.flags & TIMED > 0).astype(np.float32)
+    if question.nearest is not None and corpus.n:
+        meaning = _meaning(corpus.n, *question.nearest)
+        rows["meaning"] = meaning
+        rows["meaning nearby"] = (
+            _or_least(corpus.before(meaning), corpus.has_before, meaning)
+            + _or_least(corpus.after(meaning), corpus.has_after, meaning)
+        ) / np.float32(2)
+        rows["meaning of document"] = corpus.by_group(meaning)
+    return rows
+
+
+def scores(rows: dict[str, Floats], size: int) -> Floats:
+    """Return the weighted sum of signals."""
+    total = np.zeros(size, np.float32)
+    for name, values in rows.items():
+        total += np.float32(WEIGHTS[name]) * values
+    return total
+
+
+def _meaning(size: int, at: npt.NDArray[np.int64], steps: Floats) -> Floats:
+    values = np.full(size, steps.min() if len(steps) else 0.0, np.float32)
+    values[at] = steps
+    return values
+
+
+def _or_least(values: Floats, there: Floats, meaning: Floats) -> Floats:
+    return np.where(there > 0, values, meaning.min())
+
+
+def _telling_length(corpus: Corpus) -> Floats:
+    """How much a message can tell: "Wow!" tells nothing. Notes and files were written to tell something,
+    however short they are."""
+    spoken = corpus.sources == _code(corpus.source_names, "sessions")
+    lengths = np.where(spoken, np.minimum(corpus.lengths, _LONG), _LONG)
+    return (np.log1p(lengths) / 3).astype(np.float32)
+
+
+def _by_speaker(corpus: Corpus, question: Question) -> Floats:
+    """1 for what a person said whom the question names, -1 for what others said; 0 where it names
+    nobody or several."""
+    named = [code for code, name in enumerate(corpus.speaker_names) if name in question.people]
+    if len(named) != 1:
+        return np.zeros(corpus.n, np.float32)
+    spoken = corpus.speakers != _code(corpus.speaker_names, "")
+    return np.where(corpus.speakers == named[0], 1.0, np.where(spoken, -1.0, 0.0)).astype(
+        np.float32
+    )
+
+
+def _code(names: Sequence[str], name: str) -> int:
+    return names.index(name) if name in names else -1
+
+
+def people_in(text: str, speakers: Sequence[str]) -> frozenset[str]:
+    """Return the speakers whom a question names, "you" and "I" included."""
+    low = text.casefold()
+    found = {
+        name
+        for name in speakers
+        if len(name) > 1
+        and name not in ("you", "Reverie")
+        and re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", low)
+    }
+    if _ASKS_ASSISTANT.search(text):
+        found.add("Reverie")
+    elif _ASKS_USER.search(text):
+        found.add("you")
+    return frozenset(found)
+
+
+def _years(corpus: Corpus) -> range:
+    known = corpus.days[corpus.days > 0]
+    if not len(known):
+        return range(0)
+    return range(
+        date.fromordinal(int(known.min())).year, date.fromordinal(int(known.max())).year + 1
+    )
+
+
+def _in_time(corpus: Corpus, named: Sequence[Span], today: date) -> Floats:
+    """1 within a span that the question names, half as much again close to a day that it names, less
+    in the month after: people tell of things later."""
+    value = np.zeros(corpus.n, np.float32)
+    for span in named:
+        since, until = span.since.toordinal(), span.until.toordinal()
+        dated = corpus.days > 0
+        if until - since < 1:
+            near = dated & (np.abs(corpus.days - since) <= 3)
+            value = np.maximum(value, np.where(near, np.float32(1.5), np.float32(0)))
+            continue
+        inside = dated & (corpus.days >= since) & (corpus.days <= until)
+        later = dated & (corpus.days > until) & (corpus.days <= until + _AFTER.days)
+        value = np.maximum(
+            value, np.where(inside, 1.0, np.where(later, 0.3, 0.0)).astype(np.float32)
+        )
+    return value
+
+
+def _recency(corpus: Corpus, today: date) -> Floats:
+    """1 today, half after half a year, never nothing: an old truth stays findable."""
+    age = np.maximum(today.toordinal() - corpus.days, 0)
+    return np.where(corpus.days > 0, 0.5 ** (age / _HALF_LIFE_DAYS), 0.5).astype(np.float32)
+
+
+def _exact(corpus: Corpus, question: Question) -> Floats:
+    """1 for what holds the names of things in the question letter by letter, else their share."""
+    held = np.zeros(corpus.n, np.float32)
+    for ids in question.exact:
+        held[corpus.often(ids)[0]] += 1
+    return held / np.float32(max(len(question.exact), 1))

@@ -1,0 +1,428 @@
+"""Owns ``memory_search``: a question in, the chunks that answer it out, best first."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from memory import ranking, terms
+from memory.corpus import Corpus, Floats
+from memory.embedders import Embedder
+from memory.entries import same_key
+from memory.index import Index
+from memory.statements import relation
+from memory.tokens import CJK, CJK_RANGE, parse_query
+from memory.vectors import EXACT_UP_TO, ChromaMissing, ChromaVectors, ExactVectors, Found
+
+log = logging.getLogger(__name__)
+WORDS_FLOOR = 0.12
+"""The share of a question's words that a chunk must hold to count as an answer by words."""
+MEANING_FLOOR = 1.1
+"""Steps above the cosine of unrelated texts from which meaning alone makes an answer."""
+SNIPPET = 400
+"""Characters of a snippet: a note's bullet whole."""
+_PIECE = re.compile(f"[{CJK_RANGE}]{{1,2}}|[^\\s{CJK_RANGE}]+")
+_CANDIDATES = 4
+"""How many times the wanted hits are looked at, so that near-duplicates can collapse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk that answers; ``score`` compares within one search. ``why`` has each signal's share."""
+
+    id: int
+    path: str
+    source: str
+    first: int
+    last: int
+    day: date | None
+    kind: str
+    speaker: str
+    trust: str
+    title: str
+    text: str
+    snippet: str
+    score: float
+    likes: int = 0
+    """Near-duplicates that this hit stands for."""
+    why: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hit as JSON values."""
+        return {
+            "path": self.path,
+            "lines": [self.first, self.last],
+            "source": self.source,
+            "date": self.day.isoformat() if self.day else None,
+            "kind": self.kind,
+            "speaker": self.speaker,
+            "trust": self.trust,
+            "score": round(self.score, 3),
+            "snippet": self.snippet,
+            "near_duplicates": self.likes,
+            **({"why": {k: round(v, 3) for k, v in self.why.items()}} if self.why else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which chunks may be found."""
+
+    sources: tuple[str, ...] = ()
+    since: date | None = None
+    until: date | None = None
+    people: tuple[str, ...] = ()
+    without: frozenset[int] = frozenset()
+    """Messages left out, such as those of the running turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a search returns: hits, and what the user should know about them."""
+
+    hits: tuple[Hit, ...]
+    notices: tuple[str, ...] = ()
+
+
+class HybridSearch:
+    """Search over an index. Keyword search works alone; meaning joins where vectors are there."""
+
+    def __init__(
+        self, index: Index, embedder: Callable[[], Embedder | None], today: Callable[[], date]
+    ) -> None:
+        self.index = index
+        self._load = embedder
+        self._today = today
+        self._corpus: Corpus | None = None
+        self._exact: ExactVectors | None = None
+        self._embedder: Embedder | None = None
+        self._scale = (0.0, 1.0)
+        self._tried = False
+        self._asked: dict[str, list[float]] = {}
+        self.problem = ""
+        """Why meaning does not take part, '' while it does."""
+        self.chroma: ChromaVectors | None = None
+        """Set by whoever keeps Chroma in step with the index."""
+        self.chroma_only = False
+        """Whether a Chroma server is the store of the vectors."""
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether corpus and embedder are loaded, so that a search takes milliseconds."""
+        return self._corpus is not None and self._tried
+
+    def warm(self) -> None:
+        """Load what a search needs."""
+        self._fresh()
+        self._warm_embedder()
+
+    def corpus(self) -> Corpus:
+        """Return the chunks as they are now."""
+        return self._fresh()
+
+    def search(
+        self,
+        question: str,
+        among: Filter | None = None,
+        limit: int = 8,
+        *,
+        floor: bool = True,
+        explain: bool = False,
+    ) -> Result:
+        """Return the chunks that answer ``question`` best, at most ``limit``.
+
+        With ``floor`` off even what hardly answers is returned. Raises ``StorageError``.
+        """
+        corpus = self._fresh()
+        if not corpus.n or not question.strip():
+            return Result(hits=())
+        among = among or Filter()
+        wanted = self._question(corpus, question, among)
+        if not wanted.terms:
+            return Result(hits=tuple(self._holding(question, among, limit)))
+        rows = ranking.signals(corpus, wanted)
+        total = ranking.scores(rows, corpus.n)
+        total[~self._allowed(corpus, among)] = -np.inf
+        if floor:
+            total[~_answers(rows)] = -np.inf
+        hits = self._hits(corpus, question, total, rows if explain else {}, limit)
+        return Result(hits=tuple(hits), notices=(self.problem,) if self.problem else ())
+
+    def signals(self, question: str) -> dict[str, Floats]:
+        """Return what ranking sees of a question, for every chunk: for measuring and learning."""
+        corpus = self._fresh()
+        return ranking.signals(corpus, self._question(corpus, question, Filter()))
+
+    # -- loading ----------------------------------------------------------------------------
+
+    def _fresh(self) -> Corpus:
+        if self._corpus is None or self._corpus.generation != self.index.generation:
+            self._corpus = Corpus(self.index)
+            self._exact = None
+        return self._corpus
+
+    def _warm_embedder(self) -> Embedder | None:
+        if not self._tried:
+            self._tried = True
+            try:
+                self._embedder = self._load()
+                if self._embedder:
+                    self._scale = scale_of(self._embedder, self.index)
+                else:
+                    self.problem = "no embedder: these are keyword results"
+            except Exception as error:  # of the model, its package or its server: words must serve
+                log.warning("the embedder cannot be used: %s", error, exc_info=True)
+                self._embedder = None
+                self.problem = f"by keywords alone: {error}"
+        return self._embedder
+
+    def _nearest(self, corpus: Corpus, question: str) -> Found | None:
+        """Return rows and cosines, already in steps above unrelated; None where words must do."""
+        embedder = self._warm_embedder()
+        if embedder is None:
+            return None
+        try:
+            vector = self._asked.get(question) or embedder.embed_query(essence(question))
+        except Exception as error:  # a server that is down now may answer the next question
+            log.warning("the question cannot be embedded: %s", error, exc_info=True)
+            self.problem = f"by keywords alone: {error}"
+            return None
+        self.problem = ""
+        if len(self._asked) > 256:
+            self._asked.clear()
+        self._asked[question] = vector
+        rows, cosines = self._from_store(corpus, embedder, vector)
+        unrelated, step = self._scale
+        return (rows, ((cosines - unrelated) / step).astype(np.float32)) if len(rows) else None
+
+    def _from_store(self, corpus: Corpus, embedder: Embedder, vector: Sequence[float]) -> Found:
+        if self.chroma is not None and (self.chroma_only or corpus.n > EXACT_UP_TO):
+            try:
+                pairs = self.chroma.nearest_digests(vector, ranking.NEAREST)
+            except ChromaMissing as error:
+                log.warning("%s", error)
+            else:
+                return _rows_of(corpus, self.index, pairs)
+        state = (corpus.generation, self.index.meta("vectors"))
+        if self._exact is None or self._exact.state != state:
+            self._exact = ExactVectors(
+                self.index, corpus.generation, embedder.fingerprint, len(vector)
+            )
+        return self._exact.nearest(vector, ranking.NEAREST)
+
+    # -- one search -------------------------------------------------------------------------
+
+    def _question(self, corpus: Corpus, text: str, among: Filter) -> ranking.Question:
+        words = terms.question_terms(text)
+        exact = terms.identifiers(text)
+        known = self._term_ids([*words, *exact])
+        people = ranking.people_in(text, corpus.speaker_names)
+        return ranking.Question(
+            text=text,
+            terms=[[known[word]] if word in known else [] for word in words],
+            exact=[[known[word]] if word in known else [] for word in exact],
+            today=self._today(),
+            nearest=self._nearest(corpus, text) if words else None,
+            people=people,
+        )
+
+    def _term_ids(self, words: Sequence[str]) -> dict[str, int]:
+        marks = ",".join("?" * len(words))
+        found = self.index.rows(f"SELECT term, id FROM vocabulary WHERE term IN ({marks})", words)
+        return {row[0]: row[1] for row in found}
+
+    def _allowed(self, corpus: Corpus, among: Filter) -> Any:
+        allowed = np.ones(corpus.n, bool)
+        if among.sources:
+            codes = [i for i, name in enumerate(corpus.source_names) if name in among.sources]
+            allowed &= np.isin(corpus.sources, codes)
+        if among.people:
+            low = {name.casefold() for name in among.people}
+            codes = [i for i, name in enumerate(corpus.speaker_names) if name.casefold() in low]
+            allowed &= np.isin(corpus.speakers, codes)
+        if among.since:
+            allowed &= corpus.days >= among.since.toordinal()
+        if among.until:
+            allowed &= (corpus.days > 0) & (corpus.days <= among.until.toordinal())
+        if among.without:
+            marks = ",".join("?" * len(among.without))
+            out = self.index.rows(
+                f"SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document"
+                f" WHERE d.source = 'sessions' AND c.first IN ({marks})",
+                sorted(among.without),
+            )
+            allowed &= ~np.isin(corpus.ids, [row[0] for row in out])
+        return allowed
+
+    def _hits(
+        self, corpus: Corpus, question: str, total: Floats, rows: dict[str, Floats], limit: int
+    ) -> list[Hit]:
+        count = min(limit * _CANDIDATES, corpus.n)
+        best = (
+            np.argpartition(-total, count - 1)[:count] if count < corpus.n else np.arange(corpus.n)
+        )
+        best = best[np.argsort(-total[best], kind="stable")]
+        best = best[np.isfinite(total[best])]
+        phrases = [t.typed.casefold() for t in parse_query(question) if t.exact]
+        texts = self._texts([int(corpus.ids[row]) for row in best])
+        held = {
+            row: sum(phrase in texts[int(corpus.ids[row])]["text"].casefold() for phrase in phrases)
+            for row in best
+            if int(corpus.ids[row]) in texts
+        }
+        ordered = sorted(held, key=lambda row: (-held[row], -float(total[row])))
+        hits: list[Hit] = []
+        wanted = set(terms.question_terms(question))
+        for row in ordered:
+            stored = texts[int(corpus.ids[row])]
+            twin = next(
+                (i for i, hit in enumerate(hits) if _is_twin(hit.text, stored["text"])), None
+            )
+            if twin is not None:
+                hits[twin] = replace(hits[twin], likes=hits[twin].likes + 1)
+            elif len(hits) < limit:
+                why = {
+                    name: ranking.WEIGHTS[name] * float(v[row])
+                    for name, v in rows.items()
+                    if v[row]
+                }
+                hits.append(_hit(stored, float(total[row]), wanted, why))
+        return hits
+
+    def _texts(self, ids: Sequence[int]) -> dict[int, Any]:
+        marks = ",".join("?" * len(ids))
+        found = self.index.rows(
+            "SELECT c.id, d.path, d.source, c.first, c.last, c.day, c.kind, c.speaker, c.trust, c.title,"
+            f" c.text FROM chunks c JOIN documents d ON d.id = c.document WHERE c.id IN ({marks})",
+            ids,
+        )
+        return {row["id"]: row for row in found}
+
+    def _holding(self, question: str, among: Filter, limit: int) -> list[Hit]:
+        """Return chunks that hold the very characters of a question without a word: ``~/``, an emoji."""
+        corpus = self._fresh()
+        found = self.index.rows(
+            "SELECT id FROM chunks WHERE instr(lower(text), ?) ORDER BY day DESC, id DESC",
+            (question.strip().strip('"').lower(),),
+        )
+        allowed = set(corpus.ids[self._allowed(corpus, among)].tolist())
+        ids = [row[0] for row in found if row[0] in allowed][:limit]
+        texts = self._texts(ids)
+        return [_hit(texts[id], 1.0, set(), {}) for id in ids]
+
+
+def scale_of(embedder: Embedder, index: Index) -> tuple[float, float]:
+    """Return the cosine that unrelated texts have with this embedder, and a step above it.
+
+    Models differ widely (0.8 for e5, 0.05 for MiniLM), so it is measured once, on sentences that have
+    nothing to do with each other, and kept with the index.
+    """
+    key = f"scale {embedder.fingerprint}"
+    if kept := index.meta(key):
+        unrelated, step = map(float, kept.split())
+        return unrelated, step
+    asked = np.array([embedder.embed_query(text) for text in _PROBES])
+    told = np.array(embedder.embed_documents(_PROBES))
+    cosines = asked @ told.T
+    unrelated = float(cosines[~np.eye(len(_PROBES), dtype=bool)].mean())
+    step = max((1.0 - unrelated) / 4, 1e-3)
+    index.set_meta(key, f"{unrelated:.6f} {step:.6f}")
+    return unrelated, step
+
+
+_PROBES = (
+    "The ferry leaves the harbour at noon.",
+    "She prefers sourdough bread.",
+    "The printer on the second floor is out of toner.",
+    "Our team decided to postpone the launch.",
+    "He is allergic to cats.",
+    "Interest rates rose by a quarter point.",
+    "The hiking trail was closed after the storm.",
+    "Please renew the library card.",
+)
+
+
+def essence(question: str) -> str:
+    """Return a question without its stop words, for embedding: a quarter fewer tokens, and as good
+    (``docs/recall.md``). What would leave nothing, and Chinese, stays whole."""
+    if CJK.search(question):
+        return question
+    listed = terms.stop_words_of(question)
+    kept = [word for word in question.split() if word.strip("?.,!").lower() not in listed]
+    return " ".join(kept) if kept else question
+
+
+def _answers(rows: dict[str, Floats]) -> Any:
+    """Whether a chunk answers at all: by its own words, those around it, by meaning, or by name."""
+    answers = np.maximum(rows["words"], rows["window"]) >= WORDS_FLOOR
+    answers |= rows["exact"] > 0
+    if "meaning" in rows:
+        answers |= rows["meaning"] >= MEANING_FLOOR
+    return answers
+
+
+def _rows_of(corpus: Corpus, index: Index, pairs: Sequence[tuple[bytes, float]]) -> Found:
+    marks = ",".join("?" * len(pairs))
+    found = index.rows(
+        f"SELECT id, digest FROM chunks WHERE digest IN ({marks})",
+        [digest for digest, _ in pairs],
+    )
+    cosine = dict(pairs)
+    ids = np.array([row[0] for row in found], np.int64)
+    order = np.argsort(corpus.ids)
+    at = np.searchsorted(corpus.ids, ids, sorter=order)
+    there = at < corpus.n
+    at = order[at[there]]
+    same = corpus.ids[at] == ids[there]
+    values = np.array([cosine[bytes(row[1])] for row in found], np.float32)[there][same]
+    best = np.argsort(-values, kind="stable")
+    return at[same][best], values[best]
+
+
+def _is_twin(one: str, other: str) -> bool:
+    return same_key(one) == same_key(other) or (
+        max(len(one), len(other)) < 400 and relation(one, other) == "same"
+    )
+
+
+def _hit(row: Any, score: float, wanted: set[str], why: dict[str, float]) -> Hit:
+    return Hit(
+        id=row["id"],
+        path=row["path"],
+        source=row["source"],
+        first=row["first"],
+        last=row["last"],
+        day=date.fromordinal(row["day"]) if row["day"] else None,
+        kind=row["kind"],
+        speaker=row["speaker"],
+        trust=row["trust"],
+        title=row["title"],
+        text=row["text"],
+        snippet=centred(row["text"], wanted),
+        score=score,
+        why=why,
+    )
+
+
+def centred(text: str, wanted: set[str], length: int = SNIPPET) -> str:
+    """Return the part of ``text`` of at most ``length`` characters that holds most of the wanted terms."""
+    flat = " ".join(text.split())
+    if len(flat) <= length:
+        return flat
+    places = [
+        match.start()
+        for match in _PIECE.finditer(flat)
+        if wanted.intersection(terms.terms(match.group()))
+    ]
+    room = length - 2
+    best = max(places, key=lambda p: sum(p <= q < p + room * 3 // 4 for q in places), default=0)
+    start = max(0, min(best - room // 4, len(flat) - room))
+    start = flat.find(" ", start) + 1 if start > 0 and " " in flat[start : start + 20] else start
+    part = flat[start : start + room].strip()
+    return ("…" if start else "") + part + ("…" if start + room < len(flat) else "")

@@ -1,0 +1,285 @@
+"""Owns what is searched: which files and sessions there are, and bringing the index to them.
+
+One process at a time brings it up to date; a document at a time, so it can be stopped anywhere and goes
+on where it was. Files first, because they change while a person looks; sessions behind them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, tzinfo
+from pathlib import Path
+
+import numpy as np
+
+from memory.chunks import Chunk, entry_chunks, message_chunks, section_chunks
+from memory.embedders import Embedder
+from memory.index import Index
+from memory.lock import Locked, locked
+from memory.rows import from_ms
+from memory.sessions import SessionStore
+
+log = logging.getLogger(__name__)
+LARGEST = 5_000_000
+"""Bytes of a file that is indexed; a larger one is left out and named by ``doctor``."""
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.md$")
+_TEXT = (".md", ".markdown", ".txt", ".text", ".rst", ".org")
+_FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_BATCH = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A file to be searched: ``name`` is its path as people see it, ``source`` what kind it is of."""
+
+    name: str
+    path: Path
+    source: str
+
+    def stamp(self) -> str:
+        """Return what changes when the file does; '' when it is gone."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return ""
+        return f"{status.st_mtime_ns}.{status.st_size}.{status.st_ino}"
+
+    def chunks(self) -> list[Chunk]:
+        """Return the pieces of the file. Raises ``OSError``."""
+        text = self.path.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        found = _DAY.search(self.name)
+        day = date.fromisoformat(found[1]) if found and _is_date(found[1]) else None
+        if self.source == "skills":
+            return _skill(text)
+        if self.source in ("memory", "archive", "notes"):
+            return entry_chunks(text, day=day)
+        return section_chunks(text, trust="assistant" if self.source == "dreams" else "file")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _skill(text: str) -> list[Chunk]:
+    """Return what a skill says of itself: name and description; how it is done is read when it is used."""
+    import yaml
+
+    front = _FRONT.match(text)
+    try:
+        said = yaml.safe_load(front[1]) if front else None
+    except yaml.YAMLError:
+        said = None
+    if not isinstance(said, dict) or not said.get("description"):
+        return section_chunks(text, trust="file")[:1]
+    told = f"{said.get('name', '')}: {said['description']}"
+    return [
+        Chunk(
+            text=told,
+            first=1,
+            last=front[0].count("\n") if front else 1,
+            trust="file",
+            kind="skill",
+        )
+    ]
+
+
+class Sources:
+    """Where the searchable text of a home is."""
+
+    def __init__(
+        self, root: Path, folders: Sequence[Path] = (), *, store: SessionStore | None, zone: tzinfo
+    ) -> None:
+        self._root = root
+        self._folders = tuple(folders)
+        self._store = store
+        self._zone = zone
+        self.left_out: list[str] = []
+        """Files that are too large or cannot be read, with the reason."""
+
+    def documents(self) -> list[Document]:
+        """Return the files, the most telling first."""
+        root = self._root
+        found = [
+            Document(name=name, path=root / name, source=source)
+            for name, source in (
+                ("USER.md", "memory"),
+                ("MEMORY.md", "memory"),
+                ("DREAMS.md", "dreams"),
+            )
+            if (root / name).is_file()
+        ]
+        notes = sorted((p for p in _files(root / "memory", (".md",))), reverse=True)
+        for path in notes:
+            name = path.relative_to(root).as_posix()
+            source = "notes" if _DAY.search(name) else "archive"
+            found.append(Document(name=name, path=path, source=source))
+        for path in _files(root / "skills", (".md",)):
+            parts = path.relative_to(root).parts
+            if path.name == "SKILL.md" and not any(part.startswith(".") for part in parts):
+                found.append(
+                    Document(name=path.relative_to(root).as_posix(), path=path, source="skills")
+                )
+        for folder in self._folders:
+            for path in _files(folder, _TEXT):
+                found.append(Document(name=str(path), path=path, source="files"))
+        return found
+
+    def update(self, index: Index, stop: Callable[[], bool] = lambda: False) -> int:
+        """Bring the chunks up to date; return how many are new. Waits for no other process: where one
+        is at it, nothing is done and 0 returned."""
+        try:
+            with locked(index.lock, patience_s=0.0):
+                return self._update_files(index, stop) + self._update_sessions(index, stop)
+        except Locked:
+            return 0
+
+    def is_behind(self, index: Index) -> bool:
+        """Whether files or sessions have changed since they were indexed."""
+        stamps = index.stamps()
+        documents = self.documents()
+        names = {document.name for document in documents}
+        if any(stamps.get(d.name) != d.stamp() for d in documents):
+            return True
+        if any(not name.startswith("session:") and name not in names for name in stamps):
+            return True
+        return self._store is not None and index.meta("sessions") != self._state(self._store)
+
+    def _update_files(self, index: Index, stop: Callable[[], bool]) -> int:
+        stamps = index.stamps()
+        documents = self.documents()
+        names = {document.name for document in documents}
+        gone = [n for n in stamps if not n.startswith("session:") and n not in names]
+        if gone:
+            index.remove(gone)
+        new = 0
+        self.left_out = []
+        for document in documents:
+            stamp = document.stamp()
+            if stop():
+                break
+            if not stamp or stamps.get(document.name) == stamp:
+                continue
+            try:
+                if document.path.stat().st_size > LARGEST:
+                    self.left_out.append(
+                        f"{document.name} is larger than {LARGEST // 1_000_000} MB"
+                    )
+                    continue
+                new += index.put(document.name, document.source, stamp, document.chunks())
+            except OSError as error:
+                self.left_out.append(f"{document.name} cannot be read ({error.strerror})")
+        return new
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    def _state(self, store: SessionStore) -> str:
+        row = store.query(
+            "SELECT (SELECT max(id) FROM messages), (SELECT count(*) FROM messages),"
+            " (SELECT count(*) FROM turns WHERE status = 'undone')"
+        )[0]
+        return f"{row[0]}.{row[1]}.{row[2]}"
+
+    def _update_sessions(self, index: Index, stop: Callable[[], bool]) -> int:
+        store = self._store
+        if store is None:
+            return 0
+        state = self._state(store)
+        if index.meta("sessions") == state:
+            return 0
+        stamps = {n: s for n, s in index.stamps().items() if n.startswith("session:")}
+        rows = store.query(
+            "SELECT s.id, max(m.id) AS last, count(*) AS n FROM messages m JOIN turns t ON t.id = m.turn"
+            " JOIN sessions s ON s.key = t.session WHERE t.status != 'undone' GROUP BY s.key"
+        )
+        there = {f"session:{row['id']}": (row["last"], row["n"]) for row in rows}
+        gone = [name for name in stamps if name not in there]
+        if gone:
+            index.remove(gone)
+        new = 0
+        for name, (last, count) in sorted(there.items(), key=lambda item: -item[1][0]):
+            if stop():
+                return new
+            if stamps.get(name) == f"{last}.{count}":
+                continue
+            old_last, old_count = _numbers(stamps.get(name, "0.0"))
+            chunks, seen = self._chunks_of(store, name.removeprefix("session:"), old_last)
+            extends = old_count > 0 and old_count + seen == count
+            if old_count and not extends:  # something was undone or forgotten: all of it anew
+                chunks, _ = self._chunks_of(store, name.removeprefix("session:"), 0)
+            new += index.put(name, "sessions", f"{last}.{count}", chunks, extend=extends)
+        index.set_meta("sessions", state)
+        return new
+
+    def _chunks_of(self, store: SessionStore, session: str, after: int) -> tuple[list[Chunk], int]:
+        """Return the chunks of what was said in a session behind a message, and how many messages that
+        is. What tools brought is no testimony and not searched."""
+        rows = store.query(
+            "SELECT m.id, m.role, m.text, m.created FROM messages m JOIN turns t ON t.id = m.turn"
+            " JOIN sessions s ON s.key = t.session WHERE s.id = ? AND m.id > ? AND t.status != 'undone'"
+            " ORDER BY m.id",
+            (session, after),
+        )
+        found: list[Chunk] = []
+        for row in rows:
+            if row["role"] < 2 and row["text"].strip():
+                found += message_chunks(
+                    row["text"],
+                    message=row["id"],
+                    day=from_ms(row["created"]).astimezone(self._zone).date(),
+                    speaker=("you", "Reverie")[row["role"]],
+                    trust=("user", "assistant")[row["role"]],
+                )
+        return found, len(rows)
+
+
+def _numbers(stamp: str) -> tuple[int, int]:
+    last, _, count = stamp.partition(".")
+    return int(last), int(count)
+
+
+def _files(folder: Path, endings: Sequence[str]) -> Iterator[Path]:
+    """Yield the text files below a folder, hidden ones left out, in order; links are not followed."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(tuple(endings)) and not name.startswith("."):
+                yield Path(where) / name
+
+
+def embed_missing(
+    index: Index,
+    embedder: Embedder,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[int, int], None] = lambda done, all: None,
+    seconds: float = float("inf"),
+) -> int:
+    """Give each chunk that has none a vector; return how many were embedded. Batches are kept as they
+    are done, so it can be stopped or killed anywhere and goes on from there."""
+    model = embedder.fingerprint
+    missing, _ = index.count_unembedded(model)
+    done = 0
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not stop():
+        batch = index.unembedded(model, _BATCH)
+        if not batch:
+            break
+        vectors = embedder.embed_documents([text for _, text in batch])
+        rows = [
+            (digest, np.asarray(vector, np.float16).tobytes())
+            for (digest, _), vector in zip(batch, vectors, strict=True)
+        ]
+        index.put_vectors(model, rows)
+        done += len(rows)
+        progress(done, missing)
+    return done
