@@ -19,6 +19,7 @@ from assistant.history import History, HistoryError
 from assistant.home import Home
 from assistant.learning import Learning
 from assistant.providers.base import Provider
+from assistant.recall import Recall
 from assistant.task_state import TaskState
 from assistant.tools import files, memory, recall, shell, todo, web
 from assistant.tools.memory import MemoryPlace, Target
@@ -96,6 +97,14 @@ class Assistant:
         self.notes = NoteBook(home.notes, home.lock)
         self.history = History(home.root, home.lock)
         self.provider = provider or make_provider(config, environment)
+        self.recall = Recall(
+            home,
+            config,
+            environment,
+            store=self.store,
+            zone=self.zone,
+            today=lambda: self.now().date(),
+        )
         self.registry = self._make_registry()
         self.hook = AfterTurn(self.store, Learning(self).steps(), self.now) if self.store else None
         self._states: dict[str, TaskState] = {}
@@ -174,7 +183,7 @@ class Assistant:
                 changed=self.memory_was_changed,
             ),
             memory.forgetting(look=self._places_of, forget=self.forget),
-            recall.toolset(store=self.store, zone=self.zone, now=self.now),
+            recall.toolset(store=self.store, search=self.recall, zone=self.zone, now=self.now),
             todo.toolset(load=self._load_state, save=self._save_state),
         ]
         return Registry(
@@ -263,6 +272,7 @@ class Assistant:
 
     def close(self) -> None:
         """End the background work; what is left of it stays owed."""
+        self.recall.stop()
         if self.hook:
             self.hook.stop()
         if self.store:

@@ -147,6 +147,8 @@ def _converse(session: Any, interactive: bool) -> None:
 
     if session.assistant.hook:
         session.assistant.hook.start()
+    if interactive:
+        session.assistant.recall.start()
     session.run(terminal_lines(session.assistant) if interactive else piped_lines(sys.stdin))
 
 

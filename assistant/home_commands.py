@@ -12,7 +12,7 @@ from assistant.command_line import CONTEXT, JSON, LIMIT, TEXT, Group
 
 @click.group(cls=Group, context_settings=CONTEXT)
 def memory() -> None:
-    """What is known: show, why, history, notes."""
+    """What is known: search, show, why, history, notes."""
 
 
 @memory.command("show", context_settings=CONTEXT)
@@ -52,6 +52,45 @@ def memory_notes(day: str, as_json: bool) -> None:
     from assistant.commands import memory as run
 
     run.notes(run.place(), day, as_json)
+
+
+@memory.command("search", context_settings=CONTEXT)
+@click.argument("question", nargs=-1, required=True, type=TEXT)
+@click.option("--limit", type=LIMIT, default=8, show_default=True, help="Answers, at most.")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    type=click.Choice(["memory", "archive", "notes", "dreams", "skills", "files", "sessions"]),
+    help="Look only here; can be given more than once.",
+)
+@click.option("--since", type=TEXT, default="", help="Not before this date.")
+@click.option("--until", type=TEXT, default="", help="Not after this date.")
+@click.option("--explain", is_flag=True, help="Show what each answer was ranked by.")
+@JSON
+def memory_search(
+    question: tuple[str, ...],
+    limit: int,
+    sources: tuple[str, ...],
+    since: str,
+    until: str,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Search all that is known, by meaning and by words: memory, notes, conversations, files."""
+    from assistant.commands import search as run
+
+    run.search(" ".join(question), limit, sources, (since, until), explain, as_json)
+
+
+@memory.command("index", context_settings=CONTEXT)
+@click.option("--rebuild", is_flag=True, help="Begin the index anew; nothing is embedded twice.")
+@JSON
+def memory_index(rebuild: bool, as_json: bool) -> None:
+    """Bring the search index up to date, vectors as well, and show what it holds."""
+    from assistant.commands import search as run
+
+    run.build(rebuild, as_json)
 
 
 @click.command(context_settings=CONTEXT)

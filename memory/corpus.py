@@ -31,6 +31,7 @@ class Shape:
     b: float
 
 
+_APART = ("memory", "archive", "notes", "skills")
 OWN = Shape(k1=0.6, b=0.3)
 WIDE = Shape(k1=0.9, b=0.4)
 
@@ -38,8 +39,9 @@ WIDE = Shape(k1=0.9, b=0.4)
 class Corpus:
     """All chunks, in the order of their documents: neighbours stand side by side.
 
-    ``n`` chunks; arrays of that length: ``ids``, ``groups`` (which document, from 0), ``days`` (ordinals,
-    0 unknown), ``flags``, ``lengths`` (terms), ``speakers`` and ``sources`` (codes into lists of names).
+    ``n`` chunks; arrays of that length: ``ids``, ``groups`` (which document, from 0; a bullet is one),
+    ``days`` (ordinals, 0 unknown), ``flags``, ``lengths`` (terms), ``speakers`` and ``sources`` (codes into
+    lists of names).
     """
 
     def __init__(self, index: Index) -> None:
@@ -57,7 +59,10 @@ class Corpus:
         self.lengths = np.array(lengths, np.float32)
         self.speaker_names, self.speakers = _coded(speakers)
         self.source_names, self.sources = _coded(sources)
-        _, groups = np.unique(np.array(documents, np.int64), return_inverse=True)
+        # Bullets stand side by side without having to do with each other: each is a document of its own.
+        apart = np.isin(np.array(sources), _APART)
+        keys = np.where(apart, -self.ids, np.array(documents, np.int64))
+        _, groups = np.unique(keys, return_inverse=True)
         self.groups = groups.astype(np.int32)
         self.group_count = int(groups.max()) + 1 if self.n else 0
         self._post(blobs)
@@ -75,6 +80,17 @@ class Corpus:
         self._often = np.diff(np.append(firsts, len(keys))).astype(np.float32)
         size = int(terms[-1]) + 2 if len(terms) else 1
         self._starts = np.searchsorted(terms, np.arange(size))
+
+    def rows_of(
+        self, ids: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Return which of some chunk ids are in the corpus, and the rows of those."""
+        order = np.argsort(self.ids, kind="stable")
+        at = np.minimum(np.searchsorted(self.ids, ids, sorter=order), max(self.n - 1, 0))
+        if not self.n:
+            return np.zeros(len(ids), bool), np.empty(0, np.int64)
+        there = self.ids[order[at]] == ids
+        return there, order[at][there]
 
     # -- neighbours and groups --------------------------------------------------------------
 

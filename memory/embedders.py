@@ -26,8 +26,11 @@ class Embedder(Protocol):
 
     name: str
     """Which model, as it is configured."""
-    dimension: int
-    """Length of each vector."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of each vector."""
+        ...
 
     @property
     def fingerprint(self) -> str:

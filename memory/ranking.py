@@ -35,9 +35,12 @@ WEIGHTS = {
     "length": 2.44,
     "exact": 4.0,
     "recency": 0.3,
+    "source": 1.0,
 }
-"""The last two are no matter of LoCoMo and set by hand: a name letter by letter always surfaces; what is
-recent wins among equals."""
+"""The last three are no matter of LoCoMo and set by hand: a name letter by letter always surfaces; what is
+recent, and what was kept on purpose, wins among equals; the assistant's own words are no testimony."""
+_SOURCES = {"memory": 1.0, "notes": 0.7, "archive": 0.3, "dreams": -0.5}
+_ASSISTANT = -2.5
 NEAREST = 200
 """Chunks whose meaning is compared exactly; all others count as no nearer than the last of them."""
 _HALF_LIFE_DAYS = 180.0
@@ -94,16 +97,14 @@ def signals(corpus: Corpus, question: Question) -> dict[str, Floats]:
         ),
         "recency": _recency(corpus, question.today),
         "exact": _exact(corpus, question),
+        "source": _by_source(corpus),
     }
     if question.asks_when:
         rows["when"] = (corpus.flags & TIMED > 0).astype(np.float32)
     if question.nearest is not None and corpus.n:
         meaning = _meaning(corpus.n, *question.nearest)
         rows["meaning"] = meaning
-        rows["meaning nearby"] = (
-            _or_least(corpus.before(meaning), corpus.has_before, meaning)
-            + _or_least(corpus.after(meaning), corpus.has_after, meaning)
-        ) / np.float32(2)
+        rows["meaning nearby"] = _nearby(corpus, meaning)
         rows["meaning of document"] = corpus.by_group(meaning)
     return rows
 
@@ -122,8 +123,14 @@ def _meaning(size: int, at: npt.NDArray[np.int64], steps: Floats) -> Floats:
     return values
 
 
-def _or_least(values: Floats, there: Floats, meaning: Floats) -> Floats:
-    return np.where(there > 0, values, meaning.min())
+def _nearby(corpus: Corpus, meaning: Floats) -> Floats:
+    """The mean of the two neighbours' meanings; the least there is where one is missing, and its own
+    for what stands alone."""
+    least = meaning.min()
+    before = np.where(corpus.has_before > 0, corpus.before(meaning), least)
+    after = np.where(corpus.has_after > 0, corpus.after(meaning), least)
+    alone = (corpus.has_before + corpus.has_after) == 0
+    return np.where(alone, meaning, (before + after) / np.float32(2)).astype(np.float32)
 
 
 def _telling_length(corpus: Corpus) -> Floats:
@@ -165,6 +172,12 @@ def people_in(text: str, speakers: Sequence[str]) -> frozenset[str]:
     elif _ASKS_USER.search(text):
         found.add("you")
     return frozenset(found)
+
+
+def _by_source(corpus: Corpus) -> Floats:
+    worth = np.array([_SOURCES.get(name, 0.0) for name in corpus.source_names] or [0.0], np.float32)
+    own = corpus.speakers == _code(corpus.speaker_names, "Reverie")
+    return (worth[corpus.sources] + _ASSISTANT * own).astype(np.float32)
 
 
 def _years(corpus: Corpus) -> range:

@@ -21,10 +21,13 @@ from memory.tokens import CJK, CJK_RANGE, parse_query
 from memory.vectors import EXACT_UP_TO, ChromaMissing, ChromaVectors, ExactVectors, Found
 
 log = logging.getLogger(__name__)
-WORDS_FLOOR = 0.12
-"""The share of a question's words that a chunk must hold to count as an answer by words."""
-MEANING_FLOOR = 1.1
-"""Steps above the cosine of unrelated texts from which meaning alone makes an answer."""
+WORDS_FLOOR = 0.25
+"""The share of a question's words that is an answer by itself."""
+WORDS_ALONE_FLOOR = 0.15
+"""The same where there are no vectors to tell more."""
+SCORE_FLOOR = 11.0
+"""With vectors: on LoCoMo nonsense scores 10 at most, the best answer to a real question 12 and more."""
+_FEW = 3
 SNIPPET = 400
 """Characters of a snippet: a note's bullet whole."""
 _PIECE = re.compile(f"[{CJK_RANGE}]{{1,2}}|[^\\s{CJK_RANGE}]+")
@@ -148,9 +151,10 @@ class HybridSearch:
             return Result(hits=tuple(self._holding(question, among, limit)))
         rows = ranking.signals(corpus, wanted)
         total = ranking.scores(rows, corpus.n)
-        total[~self._allowed(corpus, among)] = -np.inf
+        out = ~self._allowed(corpus, among)
         if floor:
-            total[~_answers(rows)] = -np.inf
+            out |= ~_answers(rows, total, len(wanted.terms))
+        total[out] = -np.inf
         hits = self._hits(corpus, question, total, rows if explain else {}, limit)
         return Result(hits=tuple(hits), notices=(self.problem,) if self.problem else ())
 
@@ -211,9 +215,7 @@ class HybridSearch:
                 return _rows_of(corpus, self.index, pairs)
         state = (corpus.generation, self.index.meta("vectors"))
         if self._exact is None or self._exact.state != state:
-            self._exact = ExactVectors(
-                self.index, corpus.generation, embedder.fingerprint, len(vector)
-            )
+            self._exact = ExactVectors(self.index, corpus, embedder.fingerprint, len(vector))
         return self._exact.nearest(vector, ranking.NEAREST)
 
     # -- one search -------------------------------------------------------------------------
@@ -358,12 +360,17 @@ def essence(question: str) -> str:
     return " ".join(kept) if kept else question
 
 
-def _answers(rows: dict[str, Floats]) -> Any:
-    """Whether a chunk answers at all: by its own words, those around it, by meaning, or by name."""
-    answers = np.maximum(rows["words"], rows["window"]) >= WORDS_FLOOR
+def _answers(rows: dict[str, Floats], total: Floats, terms_asked: int) -> Any:
+    """Whether a chunk answers at all: by words, by all signals together, by name, or, where little else
+    is asked ("what did I do last week?"), by its time."""
+    by_meaning = "meaning" in rows
+    floor = WORDS_FLOOR if by_meaning else WORDS_ALONE_FLOOR
+    answers = np.maximum(rows["words"], rows["window"]) >= floor
     answers |= rows["exact"] > 0
-    if "meaning" in rows:
-        answers |= rows["meaning"] >= MEANING_FLOOR
+    if by_meaning:
+        answers |= total >= SCORE_FLOOR
+    if terms_asked <= _FEW:
+        answers |= rows["date"] >= 1
     return answers
 
 
@@ -374,15 +381,10 @@ def _rows_of(corpus: Corpus, index: Index, pairs: Sequence[tuple[bytes, float]])
         [digest for digest, _ in pairs],
     )
     cosine = dict(pairs)
-    ids = np.array([row[0] for row in found], np.int64)
-    order = np.argsort(corpus.ids)
-    at = np.searchsorted(corpus.ids, ids, sorter=order)
-    there = at < corpus.n
-    at = order[at[there]]
-    same = corpus.ids[at] == ids[there]
-    values = np.array([cosine[bytes(row[1])] for row in found], np.float32)[there][same]
+    there, rows = corpus.rows_of(np.array([row[0] for row in found], np.int64))
+    values = np.array([cosine[bytes(row[1])] for row in found], np.float32)[there]
     best = np.argsort(-values, kind="stable")
-    return at[same][best], values[best]
+    return rows[best], values[best]
 
 
 def _is_twin(one: str, other: str) -> bool:

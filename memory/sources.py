@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import re
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from pathlib import Path
-
-import numpy as np
 
 from memory.chunks import Chunk, entry_chunks, message_chunks, section_chunks
 from memory.embedders import Embedder
@@ -276,7 +275,7 @@ def embed_missing(
             break
         vectors = embedder.embed_documents([text for _, text in batch])
         rows = [
-            (digest, np.asarray(vector, np.float16).tobytes())
+            (digest, struct.pack(f"<{len(vector)}e", *vector))
             for (digest, _), vector in zip(batch, vectors, strict=True)
         ]
         index.put_vectors(model, rows)

@@ -43,6 +43,7 @@ _SEASONS = {
     "秋": 9,
     "冬": 12,
 }
+_TODAY = Pattern(r"today|this morning|今天|今早|今晨", re.IGNORECASE)
 _RELATIVE = Pattern(
     r"\b(?P<which>last|this|past) (?P<unit>week|month|year|weekend)\b"
     r"|\b(?:in|over|during)? ?the (?:last|past) (?P<count>\d+|few|two|three|couple of)"
@@ -72,7 +73,9 @@ def spans(question: str, today: date, years: range) -> list[Span]:
     found = [*_relative(question, today), *_seasons(question, today, years)]
     named = list(_months(question, today, years))
     for mention in mentions(question, today):
-        if mention.day <= today and not named:
+        said = question[mention.start : mention.end]
+        past = mention.day < today or _TODAY.fullmatch(said)
+        if past and not named:
             found.append(Span(mention.day, mention.day))
     found += named
     if not found:

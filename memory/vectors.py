@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
+from memory.corpus import Corpus
 from memory.index import Index
 
 log = logging.getLogger(__name__)
@@ -33,21 +34,20 @@ class ChromaMissing(RuntimeError):
 class ExactVectors:
     """All vectors of a corpus as one matrix."""
 
-    def __init__(self, index: Index, generation: int, model: str, dimension: int) -> None:
-        self.state = (generation, index.meta("vectors"))
-        """What it was made from: of the same generation as the corpus, whose rows it counts in."""
+    def __init__(self, index: Index, corpus: Corpus, model: str, dimension: int) -> None:
+        self.state = (corpus.generation, index.meta("vectors"))
+        """What it was made from."""
         rows = index.rows(
-            "SELECT v.vector FROM chunks c LEFT JOIN vectors.vectors v ON v.model = ? AND v.digest = c.digest"
-            " ORDER BY c.document, c.position",
+            "SELECT c.id, v.vector FROM chunks c JOIN vectors.vectors v ON v.digest = c.digest"
+            " WHERE v.model = ?",
             (model,),
         )
-        size = dimension * 2
-        held = [i for i, row in enumerate(rows) if row[0] is not None and len(row[0]) == size]
-        self._rows = np.array(held, np.int64)
-        raw = b"".join(rows[i][0] for i in held)
-        self._matrix = (
-            np.frombuffer(raw, np.float16).reshape(len(held), dimension).astype(np.float32)
-        )
+        held = [row for row in rows if len(row[1]) == dimension * 2]
+        ids = np.array([row[0] for row in held], np.int64)
+        there, self._rows = corpus.rows_of(ids)
+        raw = b"".join(row[1] for row in held)
+        matrix = np.frombuffer(raw, np.float16).reshape(len(held), dimension)
+        self._matrix = matrix[there].astype(np.float32)
 
     def __len__(self) -> int:
         return len(self._rows)

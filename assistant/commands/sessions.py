@@ -11,6 +11,7 @@ import click
 
 from assistant.config import find_home, load_config, local_zone
 from assistant.errors import UsageError
+from assistant.recall import purge
 from assistant.tools.recall import format_hit, parse_moment
 from assistant.tools.registry import ToolError
 from memory.atomic import write_atomic
@@ -155,6 +156,7 @@ def delete(store: SessionStore, session_id: str, yes: bool, as_json: bool) -> No
             abort=True,
         )
     count = store.delete(session.id)
+    purge(store.path.parent, lambda _: False, [f"session:{session.id}"])
     if as_json:
         _print({"deleted": session.id, "messages": count})
     else:

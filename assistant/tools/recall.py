@@ -1,21 +1,85 @@
-"""Owns ``session_search``: what was said before, in this session and all earlier ones."""
+"""Owns the tools that look back: ``memory_search``, ``memory_get`` and ``session_search``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, time, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 from zoneinfo import ZoneInfo
 
+from assistant.errors import UsageError
 from assistant.tools.registry import CallContext, ToolError, Toolset, make_tool
 from memory.clean import one_line
 from memory.errors import StorageError
-from memory.session_search import Scope, SessionHit, around, search
+from memory.session_search import Scope, SessionHit, around
+from memory.session_search import search as find_sessions
 from memory.sessions import SessionStore
 
+if TYPE_CHECKING:
+    from assistant.recall import Recall
+    from memory.search import Hit
 
-def toolset(*, store: SessionStore | None, zone: ZoneInfo, now: Callable[[], datetime]) -> Toolset:
-    """Return the tool over the session archive; without an archive it is not offered."""
+Source = Literal["memory", "archive", "notes", "dreams", "skills", "files", "sessions"]
+
+
+def toolset(
+    *,
+    store: SessionStore | None,
+    search: Recall,
+    zone: ZoneInfo,
+    now: Callable[[], datetime],
+) -> Toolset:
+    """Return the tools over memory, notes, files and the session archive."""
+
+    def memory_search(
+        query: Annotated[str, "a question or words, in any language"],
+        sources: Annotated[list[Source] | None, "only these"] = None,
+        since: Annotated[str, "date, ISO 8601"] = "",
+        until: str = "",
+        people: Annotated[list[str] | None, "only what these said; you = the user"] = None,
+        limit: int = 8,
+        *,
+        call: CallContext,
+    ) -> str:
+        """Search all that is known: memory, notes, past conversations, skills, the user's folders. By
+        meaning and by words; dates in the query count."""
+        from memory.search import Filter
+
+        first, last = parse_moment(since, zone), parse_moment(until, zone)
+        among = Filter(
+            sources=tuple(sources or ()),
+            since=first.date() if first else None,
+            until=last.date() if last else None,
+            people=tuple(people or ()),
+            without=_messages_of(store, call.turn),
+        )
+        try:
+            result = search.search(query, among, max(1, min(limit, 30)))
+        except StorageError as error:
+            raise ToolError(f"The search failed; this is not an empty result. {error}") from None
+        rows = [format_found(hit) for hit in result.hits] or [f"Nothing found for {query!r}."]
+        return "\n".join([*rows, *(f"({notice})" for notice in result.notices)])
+
+    def memory_get(
+        path: Annotated[str, "as memory_search shows it"],
+        line: Annotated[int, "the first line to show"] = 1,
+        lines: int = 40,
+        *,
+        call: CallContext,
+    ) -> str:
+        """Show lines of a file of memory or notes, or what was said around a message of a session."""
+        if path.startswith("session:") and store is not None:
+            return _surroundings(store, line, zone)
+        try:
+            text = search.document(path).path.read_text(encoding="utf-8", errors="replace")
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        rows = text.splitlines()
+        first = max(1, line)
+        shown = rows[first - 1 : first - 1 + max(1, min(lines, 200))]
+        if not shown:
+            raise ToolError(f"{path} has {len(rows)} lines.")
+        return "\n".join(f"{n}: {row}" for n, row in enumerate(shown, first))
 
     def session_search(
         query: Annotated[str, 'words, "quoted phrases"; empty lists recent sessions'] = "",
@@ -26,8 +90,9 @@ def toolset(*, store: SessionStore | None, zone: ZoneInfo, now: Callable[[], dat
         *,
         call: CallContext,
     ) -> str:
-        """Search past conversations, this one included."""
-        assert store is not None
+        """Search past conversations, this one included, by their very words."""
+        if store is None:
+            raise ToolError("The session archive cannot be opened; tell the user: reverie doctor.")
         try:
             if message_id:
                 return _surroundings(store, message_id, zone)
@@ -38,7 +103,7 @@ def toolset(*, store: SessionStore | None, zone: ZoneInfo, now: Callable[[], dat
                 until=parse_moment(until, zone, end=True),
                 without_turn=call.turn,
             )
-            hits = search(store, query, scope, max(1, min(limit, 30)))
+            hits = find_sessions(store, query, scope, max(1, min(limit, 30)))
         except StorageError as error:
             raise ToolError(f"The search failed; this is not an empty result. {error}") from None
         if not hits:
@@ -47,9 +112,34 @@ def toolset(*, store: SessionStore | None, zone: ZoneInfo, now: Callable[[], dat
 
     return Toolset(
         name="recall",
-        tools=(make_tool(session_search, untrusted=True),),
-        check=lambda: "the session archive cannot be opened" if store is None else None,
+        tools=(
+            make_tool(memory_search, untrusted=True),
+            make_tool(memory_get, untrusted=True),
+            *([make_tool(session_search, untrusted=True)] if store is not None else []),
+        ),
     )
+
+
+def _messages_of(store: SessionStore | None, turn: int) -> frozenset[int]:
+    if store is None:
+        return frozenset()
+    return frozenset(
+        row[0] for row in store.query("SELECT id FROM messages WHERE turn = ?", (turn,))
+    )
+
+
+def format_found(hit: Hit) -> str:
+    """Return a hit of ``memory_search`` in one line: when, who, where, what, and whose words they are."""
+    where = (
+        f"{hit.path}, message {hit.first}"
+        if hit.source == "sessions"
+        else f"{hit.path}:{hit.first}"
+    )
+    parts = [hit.day.isoformat() if hit.day else "", hit.speaker, hit.kind, where]
+    parts += ["not the user's words"] if hit.trust == "file" else []
+    more = f" (and {hit.likes} more like it)" if hit.likes else ""
+    title = f"{hit.title}: " if hit.title else ""
+    return f"[{', '.join(part for part in parts if part)}] {title}{hit.snippet}{more}"
 
 
 def format_hit(hit: SessionHit, zone: ZoneInfo) -> str:

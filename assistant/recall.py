@@ -1,0 +1,310 @@
+"""Owns the search over a home: its index, kept up to date in the background, and questions to it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assistant.config import Config, Environment
+from assistant.errors import UsageError
+from assistant.home import Home
+from memory.errors import StorageError
+from memory.index import Index
+from memory.lock import Locked, locked
+from memory.sessions import SessionStore
+from memory.sources import Document, Sources, embed_missing
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from memory.embedders import Embedder
+    from memory.search import Filter, Hit, HybridSearch, Result
+
+log = logging.getLogger(__name__)
+REFRESH_S = 0.5
+"""How long a search may spend on bringing the index up to date before it answers with what there is."""
+QUICK_S = 0.15
+"""How long a message waits for what may be recalled with it."""
+SURE_ENOUGH = 9.0
+"""Score from which a memory travels with a message by itself (docs/recall.md says what that means)."""
+_CHECK_S = 5.0
+TOKEN = "REVERIE_CHROMA_TOKEN"  # noqa: S105 - a variable's name
+
+
+class Recall:
+    """Search over one home. Nothing heavy is imported before the first search."""
+
+    def __init__(
+        self,
+        home: Home,
+        config: Config,
+        environment: Environment,
+        *,
+        store: SessionStore | None,
+        zone: tzinfo,
+        today: Callable[[], date],
+    ) -> None:
+        self._home, self._config, self._environment = home, config, environment
+        self._today = today
+        folders = [Path(name).expanduser() for name in config.memory.sources]
+        self.index = Index(home.root / "index")
+        self.sources = Sources(home.root, folders, store=store, zone=zone)
+        self._hybrid: HybridSearch | None = None
+        self._embedder: list[Embedder | None] = []
+        self._wake, self._stop = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._loading = threading.Lock()
+        self.progress = (0, 0)
+        """Chunks embedded by the background, and how many there were to embed."""
+
+    # -- asking -----------------------------------------------------------------------------
+
+    @property
+    def hybrid(self) -> HybridSearch:
+        """The search itself; its first use imports numpy."""
+        if self._hybrid is None:
+            from memory.search import HybridSearch
+
+            self._hybrid = HybridSearch(self.index, self.embedder, self._today)
+        return self._hybrid
+
+    def embedder(self) -> Embedder | None:
+        """Return the embedder of the configuration, loaded once. Raises ``EmbedderMissing``."""
+        with self._loading:
+            if not self._embedder:
+                from memory.embedders import make_embedder
+
+                self._embedder.append(
+                    make_embedder(self._config.memory.embedder, openai=self._openai)
+                )
+            return self._embedder[0]
+
+    def _openai(self, model: str) -> Embedder:
+        from memory.embedders import OpenAIEmbedder
+
+        url = self._config.memory.embedder_url or self._config.base_url
+        key = self._environment.get(self._config.api_key_env or "OPENAI_API_KEY")
+        return OpenAIEmbedder(
+            model,
+            api_key=key or "none",
+            base_url=url or self._environment.get("OPENAI_BASE_URL"),
+            timeout_s=self._config.timeout_s,
+        )
+
+    def search(
+        self, question: str, among: Filter | None = None, limit: int = 8, *, explain: bool = False
+    ) -> Result:
+        """Return what answers a question, the index brought up to date as far as that is quick.
+
+        Raises ``StorageError``.
+        """
+        behind = not self.refresh(REFRESH_S)
+        result = self.hybrid.search(question, among, limit, explain=explain)
+        if behind:
+            stale = "stale: the index is still being brought up to date"
+            result = replace(result, notices=(*result.notices, stale))
+        return result
+
+    def refresh(self, seconds: float) -> bool:
+        """Bring the chunks up to date within so many seconds; return whether they are."""
+        if not self.sources.is_behind(self.index):
+            return True
+        deadline = time.monotonic() + seconds
+        self.sources.update(self.index, lambda: time.monotonic() > deadline or self._stop.is_set())
+        return not self.sources.is_behind(self.index)
+
+    def quick(self, text: str, without: frozenset[int] = frozenset()) -> list[Hit]:
+        """Return at most five memories that surely have to do with ``text``; none when the index is cold
+        or takes longer than :data:`QUICK_S`."""
+        hybrid = self._hybrid
+        if hybrid is None or not hybrid.is_warm or not text.strip():
+            return []
+        found: list[Hit] = []
+
+        def ask() -> None:
+            from memory.search import Filter
+
+            try:
+                result = hybrid.search(text[:1_000], Filter(without=without), 5)
+                found.extend(hit for hit in result.hits if hit.score >= SURE_ENOUGH)
+            except StorageError as error:
+                log.warning("nothing was recalled: %s", error)
+            finally:
+                self.index.close()
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(QUICK_S)
+        return [] if thread.is_alive() else found
+
+    def embed_new(self, seconds: float) -> None:
+        """Embed what is new for at most so many seconds; without an embedder, or where another process is
+        at it, nothing happens."""
+        embedder = self._usable()
+        if embedder is None:
+            return
+        try:
+            with locked(self.index.folder / ".embedding.lock", patience_s=0.0):
+                embed_missing(self.index, embedder, seconds=seconds)
+        except Locked:
+            return
+
+    def _usable(self) -> Embedder | None:
+        """Return the embedder, None where it cannot be loaded: a search says why by itself."""
+        try:
+            return self.embedder()
+        except RuntimeError as error:
+            log.warning("%s", error)
+            return None
+
+    def status(self) -> dict[str, Any]:
+        """Return what the index holds and what it lacks."""
+        embedder = self._usable()
+        missing, count = self.index.count_unembedded(embedder.fingerprint if embedder else "")
+        return {
+            "sources": self.index.status(),
+            "chunks": count,
+            "embedded": count - missing,
+            "embedder": embedder.name if embedder else "none",
+            "behind": self.sources.is_behind(self.index),
+            "left_out": self.sources.left_out,
+        }
+
+    def document(self, name: str) -> Document:
+        """Return a searched file by its name. Raises ``UsageError`` for all else."""
+        for document in self.sources.documents():
+            if document.name == name:
+                return document
+        raise UsageError(
+            f"{name!r} is not searched. Next step: take a path from memory_search, such as USER.md."
+        )
+
+    # -- the background ---------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Warm up and keep the index in step from now on, in a thread."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="recall", daemon=True)
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Say that something has changed."""
+        self._wake.set()
+
+    def stop(self, patience_s: float = 2.0) -> None:
+        """End the background; what is left is done by the next process."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(patience_s)
+        self.index.close()
+
+    def _serve(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._wake.clear()
+                try:
+                    self.refresh(float("inf"))
+                    self.hybrid.warm()  # answers first; vectors that are missing take longer
+                    self.catch_up(self._stop.is_set)
+                except (StorageError, OSError, RuntimeError):
+                    log.exception("the index could not be brought up to date")
+                self._wake.wait(_CHECK_S)
+        finally:
+            self.index.close()
+
+    def catch_up(
+        self,
+        stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] | None = None,
+        seconds: float = float("inf"),
+    ) -> str:
+        """Do all that is missing: chunks, vectors, Chroma. Return why something is missing still,
+        '' when nothing is. One process at a time; others return at once."""
+        if self.sources.is_behind(self.index):
+            self.sources.update(self.index, stop)
+        if stop():
+            return "stopped"
+        try:
+            embedder = self.embedder()
+        except RuntimeError as error:
+            return str(error)
+        if embedder is None:
+            return ""
+
+        def show(done: int, missing: int) -> None:
+            self.progress = (done, missing)
+            if progress:
+                progress(done, missing)
+
+        try:
+            with locked(self.index.folder / ".embedding.lock", patience_s=0.0):
+                embed_missing(self.index, embedder, stop=stop, progress=show, seconds=seconds)
+                return self._keep_chroma(embedder) if not stop() else ""
+        except Locked:
+            return "another process is at it"
+
+    def _keep_chroma(self, embedder: Embedder) -> str:
+        """Bring Chroma in step with the index; return why it cannot be used, '' when it can."""
+        from memory.vectors import ChromaMissing, ChromaVectors
+
+        hybrid, address = self.hybrid, self._config.memory.chroma or ""
+        state = f"{self.index.generation}.{self.index.meta('vectors')}"
+        folder = self.index.folder / "chroma"
+        if (
+            hybrid.chroma is not None
+            and self._chroma_state == state
+            and (address or folder.exists())
+        ):
+            return ""
+        if (
+            hybrid.chroma is None
+            and not address
+            and self.index.meta("chroma") == state
+            and folder.exists()
+        ):
+            return ""  # in step already: no need to import it
+        try:
+            if hybrid.chroma is None or not (address or folder.exists()):
+                hybrid.chroma = ChromaVectors(
+                    folder,
+                    embedder.fingerprint,
+                    address=address,
+                    token=self._environment.get(TOKEN) or "",
+                )
+                hybrid.chroma_only = bool(address)
+            hybrid.chroma.synchronise(self.index)
+        except ChromaMissing as error:
+            log.warning("%s", error)
+            hybrid.chroma = None
+            return str(error)
+        self._chroma_state = f"{self.index.generation}.{self.index.meta('vectors')}"
+        self.index.set_meta("chroma", self._chroma_state)
+        return ""
+
+    _chroma_state = ""
+
+
+def purge(root: Path, holds: Callable[[str], bool], documents: Sequence[str] = ()) -> None:
+    """Remove from the derived index what was forgotten: the vectors of texts that ``holds``, and of
+    whole ``documents``, for good; chunks and terms are built anew without them."""
+    folder = root / "index"
+    if not folder.is_dir():
+        return
+    index = Index(folder)
+    with locked(index.lock):
+        rows = index.rows(
+            "SELECT c.digest, c.text, c.title, d.path FROM chunks c JOIN documents d ON d.id = c.document"
+        )
+        index.drop_vectors(
+            bytes(row["digest"])
+            for row in rows
+            if row["path"] in documents or holds(row["text"]) or holds(row["title"])
+        )
+        index.clear()
