@@ -18,9 +18,10 @@ from assistant import prompt
 from assistant.events import Event, Notice, TurnEnded
 from assistant.explicit import keep_wish, open_doubt, question
 from assistant.loop import Setup, run_turn
+from assistant.recall import as_line
 from assistant.tools.registry import Cancel, keep_whole
 from memory.clean import clean
-from memory.entries import MemoryFile
+from memory.entries import MemoryFile, same_key
 from memory.errors import StorageError
 from memory.forgotten import scrubber
 from memory.rows import scrubbed
@@ -129,6 +130,7 @@ class Conversation:
         yield from notices
         if self._assistant.hook:
             self._assistant.hook.wake()
+        self._assistant.recall.wake()
         yield event
 
     def _message(self, text: str, now: datetime) -> tuple[Message, list[str]]:
@@ -150,6 +152,8 @@ class Conversation:
             recalled.append(("open question", f"{asked} Ask when it fits, then mend memory."))
             notices += [asked] if app.provider.name == "offline" else []
         recalled += self._changed_memory()
+        if app.config.memory.recall and (found := self._recalled(said)):
+            recalled.append(("memory", found))
         safe = []
         for source, body in recalled:
             body, findings = neutralise(clean(body))
@@ -157,6 +161,16 @@ class Conversation:
             safe.append((source, body))
         context = prompt.turn_context(now, safe)
         return Message(role="user", text=said, created=now, context=context), notices
+
+    def _recalled(self, said: str) -> str:
+        """Return what surely has to do with a message and does not travel with it already, as lines."""
+        known = {same_key(text) for text in self.session.system_prompt.split("\n- ")}
+        known |= {same_key(m.text) for m in self.history if m.role != "tool"}
+        known.add(same_key(said))
+        here = f"session:{self.session.id}"
+        hits = self._assistant.recall.quick(said)
+        rows = [as_line(h) for h in hits if h.path != here and same_key(h.text) not in known]
+        return "\n".join(rows)
 
     def _changed_memory(self) -> list[tuple[str, str]]:
         """Return memory files that changed outside this conversation since it last looked."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from assistant.after_turn import Step
 from assistant.background import BackgroundModel
 from assistant.errors import ProviderError
+from assistant.recall import recalled_in
 from memory.clean import one_line
 from memory.consolidation import proposal
 from memory.entries import MemoryFile
@@ -21,6 +22,7 @@ from memory.limits import bring_within
 from memory.notes import Note, strip_source
 from memory.owed import OwedSteps
 from memory.transcript import Turn
+from memory.uses import Uses
 
 if TYPE_CHECKING:
     from assistant.app import Assistant
@@ -40,6 +42,7 @@ class Learning:
         """Return the steps in the order in which they run."""
         return [
             Step(name="notes", run=self._note),
+            Step(name="uses", run=self._count_uses),
             Step(name="limits", run=self._limit),
             Step(name="history", run=self._commit),
         ]
@@ -63,6 +66,16 @@ class Learning:
             app.history.mark_own(self._files(turn))
         return f"{len(added)} notes"
 
+    def _count_uses(self, turn: Turn) -> str:
+        """Count which memories the answer took up: what always travels, what was recalled, what the model
+        looked up."""
+        app = self._app
+        if app.store is None or not turn.reply:
+            return "nothing to do"
+        texts = [e.text for p in app.places.values() for e in MemoryFile.read(p.path).entries]
+        texts += [text for message in turn.messages for text in recalled_in(message)]
+        return f"{Uses(app.store).note(turn.id, texts, turn.reply, app.now())} memories were of use"
+
     def _limit(self, turn: Turn) -> str:
         app, complete = self._app, self._model()
 
@@ -83,6 +96,7 @@ class Learning:
                 app.home.lock,
                 app.now().date(),
                 propose if complete else None,
+                Uses(app.store).counts if app.store else lambda texts: {},
             )
         ]
         if gone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from memory.index import Index
 from memory.lock import Locked, locked
 from memory.sessions import SessionStore
 from memory.sources import Document, Sources, embed_missing
+from memory.transcript import Message
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 REFRESH_S = 0.5
 """How long a search may spend on bringing the index up to date before it answers with what there is."""
+LOOK_S = 0.5
+"""For how long what was looked at counts as unchanged: a search must not look at a thousand files each
+time."""
 QUICK_S = 0.15
 """How long a message waits for what may be recalled with it."""
 SURE_ENOUGH = 9.0
@@ -60,6 +65,7 @@ class Recall:
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._loading = threading.Lock()
+        self._looked = -LOOK_S
         self.progress = (0, 0)
         """Chunks embedded by the background, and how many there were to embed."""
 
@@ -113,7 +119,10 @@ class Recall:
 
     def refresh(self, seconds: float) -> bool:
         """Bring the chunks up to date within so many seconds; return whether they are."""
+        if time.monotonic() - self._looked < LOOK_S:
+            return True
         if not self.sources.is_behind(self.index):
+            self._looked = time.monotonic()
             return True
         deadline = time.monotonic() + seconds
         self.sources.update(self.index, lambda: time.monotonic() > deadline or self._stop.is_set())
@@ -289,6 +298,24 @@ class Recall:
         return ""
 
     _chroma_state = ""
+
+
+def as_line(hit: Hit) -> str:
+    """Return a recalled memory as it travels with a message: when, where, who, what."""
+    day = f"{hit.day.isoformat()}, " if hit.day else ""
+    who = f", {hit.speaker}" if hit.speaker else ""
+    foreign = ", not the user's words" if hit.trust == "file" else ""
+    return f"- ({day}{hit.path}{who}{foreign}) {hit.snippet}"
+
+
+_LINE = re.compile(r"^(?:- \([^)]*\)|\[[^\]]*\]) (.+)$", re.MULTILINE)
+
+
+def recalled_in(message: Message) -> list[str]:
+    """Return the memories that travelled with a message, or that ``memory_search`` brought."""
+    if message.role == "user":
+        return _LINE.findall(message.context)
+    return _LINE.findall(message.text) if message.tool_name == "memory_search" else []
 
 
 def purge(root: Path, holds: Callable[[str], bool], documents: Sequence[str] = ()) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -93,7 +94,7 @@ def entry_chunks(text: str, *, day: date | None = None, trust: str = "user") -> 
         prose(entry.start)
         span = text[entry.start : entry.end]
         body, kind, speaker = split_source(entry.text)
-        found.append(
+        found += [
             Chunk(
                 text=body,
                 first=line + 1,
@@ -104,7 +105,7 @@ def entry_chunks(text: str, *, day: date | None = None, trust: str = "user") -> 
                 title=" > ".join(t for t in titles if t and not _is_day(t)),
                 trust=trust,
             )
-        )
+        ] * _says_something(body)
         line += span.count("\n")
         at = entry.end
     prose(len(text))
@@ -169,9 +170,14 @@ def _pieces(lines: Sequence[str], start: int, like: Chunk) -> Iterator[Chunk]:
 
 def _piece(held: Sequence[tuple[int, str]], like: Chunk) -> Iterator[Chunk]:
     text = "".join(part for _, part in held).strip()
-    if any(character.isalnum() for character in text):
+    if _says_something(text):
         told = [number for number, part in held if part.strip()]
         yield replace(like, text=text, first=told[0], last=told[-1])
+
+
+def _says_something(text: str) -> bool:
+    """Whether there is more in a text than punctuation: a letter, a digit, an emoji."""
+    return any(c.isalnum() or unicodedata.category(c) == "So" for c in text)
 
 
 def _short_enough(line: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -51,10 +52,15 @@ class Corpus:
             " JOIN documents d ON d.id = c.document ORDER BY c.document, c.position"
         )
         self.n = len(rows)
+        self.kept: dict[str, Floats] = {}
+        """What ranking computed of the corpus alone."""
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * 8
         ids, documents, days, flags, lengths, speakers, sources, blobs = columns
         self.ids = np.array(ids, np.int64)
         self.days = np.array(days, np.int32)
+        dated = self.days[self.days > 0]
+        self.first_year = date.fromordinal(int(dated.min())).year if len(dated) else 0
+        self.last_year = date.fromordinal(int(dated.max())).year if len(dated) else 0
         self.flags = np.array(flags, np.int8)
         self.lengths = np.array(lengths, np.float32)
         self.speaker_names, self.speakers = _coded(speakers)

