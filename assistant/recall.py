@@ -36,8 +36,9 @@ LOOK_S = 0.5
 time."""
 QUICK_S = 0.15
 """How long a message waits for what may be recalled with it."""
-SURE_ENOUGH = 9.0
-"""Score from which a memory travels with a message by itself (docs/recall.md says what that means)."""
+SURE_ENOUGH, SURE_ENOUGH_SAID = 8.0, 16.0
+"""Scores from which a memory travels with a message by itself; a message of a conversation needs more, as
+those around it add to its score (docs/recall.md)."""
 _CHECK_S = 5.0
 TOKEN = "REVERIE_CHROMA_TOKEN"  # noqa: S105 - a variable's name
 
@@ -141,7 +142,7 @@ class Recall:
 
             try:
                 result = hybrid.search(text[:1_000], Filter(without=without), 5)
-                found.extend(hit for hit in result.hits if hit.score >= SURE_ENOUGH)
+                found.extend(hit for hit in result.hits if _is_sure(hit))
             except StorageError as error:
                 log.warning("nothing was recalled: %s", error)
             finally:
@@ -261,43 +262,36 @@ class Recall:
 
     def _keep_chroma(self, embedder: Embedder) -> str:
         """Bring Chroma in step with the index; return why it cannot be used, '' when it can."""
-        from memory.vectors import ChromaMissing, ChromaVectors
+        from memory.vectors import ChromaMissing, ChromaVectors, state_of
 
         hybrid, address = self.hybrid, self._config.memory.chroma or ""
-        state = f"{self.index.generation}.{self.index.meta('vectors')}"
-        folder = self.index.folder / "chroma"
+        folder, state = self.index.folder / "chroma", state_of(self.index)
+        there = bool(address) or folder.exists()
+        chroma = hybrid.chroma if there else None
         if (
-            hybrid.chroma is not None
-            and self._chroma_state == state
-            and (address or folder.exists())
-        ):
-            return ""
-        if (
-            hybrid.chroma is None
+            there
             and not address
-            and self.index.meta("chroma") == state
-            and folder.exists()
+            and (chroma.state if chroma else self.index.meta("chroma")) == state
         ):
-            return ""  # in step already: no need to import it
+            return ""  # in step: no need to import it
         try:
-            if hybrid.chroma is None or not (address or folder.exists()):
-                hybrid.chroma = ChromaVectors(
-                    folder,
-                    embedder.fingerprint,
-                    address=address,
-                    token=self._environment.get(TOKEN) or "",
-                )
-                hybrid.chroma_only = bool(address)
-            hybrid.chroma.synchronise(self.index)
+            chroma = chroma or ChromaVectors(
+                folder,
+                embedder.fingerprint,
+                address=address,
+                token=self._environment.get(TOKEN) or "",
+            )
+            chroma.synchronise(self.index)
         except ChromaMissing as error:
             log.warning("%s", error)
             hybrid.chroma = None
             return str(error)
-        self._chroma_state = f"{self.index.generation}.{self.index.meta('vectors')}"
-        self.index.set_meta("chroma", self._chroma_state)
+        hybrid.chroma = chroma
         return ""
 
-    _chroma_state = ""
+
+def _is_sure(hit: Hit) -> bool:
+    return hit.score >= (SURE_ENOUGH_SAID if hit.source == "sessions" else SURE_ENOUGH)
 
 
 def as_line(hit: Hit) -> str:

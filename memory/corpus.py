@@ -114,6 +114,12 @@ class Corpus:
         same[:-1] = self.has_before[1:]
         return same
 
+    @cached_property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """Whether a chunk has no neighbour: a bullet, or all that a document holds."""
+        alone: npt.NDArray[np.bool_] = (self.has_before + self.has_after) == 0
+        return alone
+
     def before(self, values: Floats) -> Floats:
         """Return for each chunk the value of the one before it in its document, 0 for the first."""
         moved = np.zeros_like(values)

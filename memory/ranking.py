@@ -21,18 +21,18 @@ from memory.patterns import Pattern
 from memory.spans import Span, spans
 
 WEIGHTS = {
-    "words": 2.24,
-    "window": 3.92,
-    "document": 4.39,
-    "meaning": 2.01,
-    "meaning nearby": 1.74,
-    "meaning of document": 2.33,
-    "speaker": 1.76,
-    "when": 2.39,
-    "date": 3.54,
-    "question": -1.01,
-    "answer": 3.26,
-    "length": 2.44,
+    "words": 2.09,
+    "window": 3.82,
+    "document": 4.22,
+    "meaning": 1.49,
+    "meaning nearby": 0.78,
+    "meaning of document": 1.91,
+    "speaker": 1.74,
+    "when": 2.50,
+    "date": 3.55,
+    "question": -0.94,
+    "answer": 3.02,
+    "length": 1.92,
     "exact": 4.0,
     "recency": 0.3,
     "source": 1.0,
@@ -70,8 +70,8 @@ class Question:
     terms: Sequence[Sequence[int]]
     exact: Sequence[Sequence[int]] = ()
     today: date
-    nearest: tuple[npt.NDArray[np.int64], Floats] | None = None
-    """Rows of the corpus, nearest first, and how near, in steps above unrelated; None without vectors."""
+    nearest: tuple[npt.NDArray[np.int64], Floats, Floats] | None = None
+    """See :data:`memory.vectors.Found`; None without vectors."""
     people: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -104,10 +104,12 @@ def signals(corpus: Corpus, question: Question) -> dict[str, Floats]:
     if question.asks_when:
         rows["when"] = _kept(corpus, "timed", lambda c: (c.flags & TIMED > 0).astype(np.float32))
     if question.nearest is not None and corpus.n:
-        meaning = _meaning(corpus.n, *question.nearest)
+        at, near, plain = question.nearest
+        meaning = _meaning(corpus.n, at, near)
+        around = np.where(corpus.alone, meaning, _meaning(corpus.n, at, plain)).astype(np.float32)
         rows["meaning"] = meaning
-        rows["meaning nearby"] = _nearby(corpus, meaning)
-        rows["meaning of document"] = corpus.by_group(meaning)
+        rows["meaning nearby"] = _nearby(corpus, around)
+        rows["meaning of document"] = corpus.by_group(around)
     return rows
 
 
@@ -138,8 +140,7 @@ def _nearby(corpus: Corpus, meaning: Floats) -> Floats:
     least = meaning.min()
     before = np.where(corpus.has_before > 0, corpus.before(meaning), least)
     after = np.where(corpus.has_after > 0, corpus.after(meaning), least)
-    alone = (corpus.has_before + corpus.has_after) == 0
-    return np.where(alone, meaning, (before + after) / np.float32(2)).astype(np.float32)
+    return np.where(corpus.alone, meaning, (before + after) / np.float32(2)).astype(np.float32)
 
 
 def _telling_length(corpus: Corpus) -> Floats:

@@ -16,15 +16,25 @@ from memory.corpus import Corpus, Floats
 from memory.embedders import Embedder, EmbedderMissing
 from memory.entries import same_key
 from memory.index import Index
+from memory.nearness import Nearness
 from memory.statements import relation
 from memory.tokens import CJK, CJK_RANGE, parse_query
-from memory.vectors import EXACT_UP_TO, ChromaMissing, ChromaVectors, ExactVectors, Found
+from memory.vectors import (
+    EXACT_UP_TO,
+    ChromaMissing,
+    ChromaVectors,
+    ExactVectors,
+    Found,
+    state_of,
+)
 
 log = logging.getLogger(__name__)
 WORDS_FLOOR = 0.25
 """The share of a question's words that is an answer by itself."""
-SCORE_FLOOR = 11.0
-"""With vectors: on LoCoMo nonsense scores 10 at most, the best answer to a real question 12 and more."""
+SCORE_FLOOR = 6.6
+"""With vectors: nonsense scores 6.5 at most (LoCoMo conversations and a dozen notes), the best answers to
+real questions 8 and more there, 6.7 and more among notes."""
+_NUMBER = re.compile(r"[\W\d_]*\d{3}[\W\d_]*|\S*[A-Za-z]\S*\d{3}\S*")
 _FEW = 3
 SNIPPET = 400
 """Characters of a snippet: a note's bullet whole."""
@@ -103,15 +113,14 @@ class HybridSearch:
         self._corpus: Corpus | None = None
         self._exact: ExactVectors | None = None
         self._embedder: Embedder | None = None
-        self._scale = (0.0, 1.0)
+        self._nearness: Nearness | None = None
         self._tried = False
         self._asked: dict[str, list[float]] = {}
         self.problem = ""
         """Why meaning does not take part, '' while it does."""
         self.chroma: ChromaVectors | None = None
         """Set by whoever keeps Chroma in step with the index."""
-        self.chroma_only = False
-        """Whether a Chroma server is the store of the vectors."""
+        self.exact_up_to = EXACT_UP_TO
 
     @property
     def is_warm(self) -> bool:
@@ -175,7 +184,7 @@ class HybridSearch:
         try:
             embedder = self._load()
             if embedder is not None:
-                self._scale = scale_of(embedder, self.index)
+                self._nearness = Nearness(embedder, self.index)
         except EmbedderMissing as error:
             self._tried, self.problem = True, f"by keywords alone: {error}"
             return None
@@ -188,12 +197,12 @@ class HybridSearch:
         return embedder
 
     def _nearest(self, corpus: Corpus, question: str) -> Found | None:
-        """Return rows and cosines, already in steps above unrelated; None where words must do."""
-        embedder = self._warm_embedder()
-        if embedder is None:
+        """Return rows and how near they are; None where words must do."""
+        embedder, meant = self._warm_embedder(), essence(question)
+        if embedder is None or not meant:
             return None
         try:
-            vector = self._asked.get(question) or embedder.embed_query(essence(question))
+            vector = self._asked.get(meant) or embedder.embed_query(meant)
         except Exception as error:  # a server that is down now may answer the next question
             log.warning("the question cannot be embedded: %s", error, exc_info=True)
             self.problem = f"by keywords alone: {error}"
@@ -201,23 +210,30 @@ class HybridSearch:
         self.problem = ""
         if len(self._asked) > 256:
             self._asked.clear()
-        self._asked[question] = vector
-        rows, cosines = self._from_store(corpus, embedder, vector)
-        unrelated, step = self._scale
-        return (rows, ((cosines - unrelated) / step).astype(np.float32)) if len(rows) else None
+        self._asked[meant] = vector
+        found = self._from_store(corpus, embedder, vector)
+        return found if len(found[0]) else None
 
     def _from_store(self, corpus: Corpus, embedder: Embedder, vector: Sequence[float]) -> Found:
-        if self.chroma is not None and (self.chroma_only or corpus.n > EXACT_UP_TO):
+        assert self._nearness is not None
+        if self.chroma is not None and self._is_for_chroma(corpus, self.chroma):
             try:
-                pairs = self.chroma.nearest_digests(vector, ranking.NEAREST)
+                return self.chroma.nearest(
+                    self.index, corpus, vector, ranking.NEAREST, self._nearness
+                )
             except ChromaMissing as error:
                 log.warning("%s", error)
-            else:
-                return _rows_of(corpus, self.index, pairs)
         state = (corpus.generation, self.index.meta("vectors"))
         if self._exact is None or self._exact.state != state:
-            self._exact = ExactVectors(self.index, corpus, embedder.fingerprint, len(vector))
+            self._exact = ExactVectors(
+                self.index, corpus, embedder.fingerprint, len(vector), self._nearness
+            )
         return self._exact.nearest(vector, ranking.NEAREST)
+
+    def _is_for_chroma(self, corpus: Corpus, chroma: ChromaVectors) -> bool:
+        if chroma.is_server:
+            return True
+        return corpus.n > self.exact_up_to and chroma.state == state_of(self.index)
 
     # -- one search -------------------------------------------------------------------------
 
@@ -320,45 +336,19 @@ class HybridSearch:
         return [_hit(texts[id], 1.0, set(), {}) for id in ids]
 
 
-def scale_of(embedder: Embedder, index: Index) -> tuple[float, float]:
-    """Return the cosine that unrelated texts have with this embedder, and a step above it.
-
-    Models differ widely (0.8 for e5, 0.05 for MiniLM), so it is measured once, on sentences that have
-    nothing to do with each other, and kept with the index.
-    """
-    key = f"scale {embedder.fingerprint}"
-    if kept := index.meta(key):
-        unrelated, step = map(float, kept.split())
-        return unrelated, step
-    asked = np.array([embedder.embed_query(text) for text in _PROBES])
-    told = np.array(embedder.embed_documents(_PROBES))
-    cosines = asked @ told.T
-    unrelated = float(cosines[~np.eye(len(_PROBES), dtype=bool)].mean())
-    step = max((1.0 - unrelated) / 4, 1e-3)
-    index.set_meta(key, f"{unrelated:.6f} {step:.6f}")
-    return unrelated, step
-
-
-_PROBES = (
-    "The ferry leaves the harbour at noon.",
-    "She prefers sourdough bread.",
-    "The printer on the second floor is out of toner.",
-    "Our team decided to postpone the launch.",
-    "He is allergic to cats.",
-    "Interest rates rose by a quarter point.",
-    "The hiking trail was closed after the storm.",
-    "Please renew the library card.",
-)
-
-
 def essence(question: str) -> str:
-    """Return a question without its stop words, for embedding: a quarter fewer tokens, and as good
-    (``docs/recall.md``). What would leave nothing, and Chinese, stays whole."""
+    """Return what of a question has a meaning, for embedding: no stop words (a quarter fewer tokens, and
+    as good), no numbers and names letter by letter, which words find and meaning only guesses at. Chinese
+    stays whole; what would leave nothing is empty."""
     if CJK.search(question):
         return question
     listed = terms.stop_words_of(question)
-    kept = [word for word in question.split() if word.strip("?.,!").lower() not in listed]
-    return " ".join(kept) if kept else question
+    kept = [
+        word
+        for word in question.split()
+        if word.strip("?.,!").lower() not in listed and not _NUMBER.fullmatch(word.strip("?.,!()"))
+    ]
+    return " ".join(kept)
 
 
 def _answers(rows: dict[str, Floats], total: Floats, terms_asked: int) -> Any:
@@ -374,19 +364,6 @@ def _answers(rows: dict[str, Floats], total: Floats, terms_asked: int) -> Any:
     if terms_asked <= _FEW:
         answers |= rows["date"] >= 1
     return answers
-
-
-def _rows_of(corpus: Corpus, index: Index, pairs: Sequence[tuple[bytes, float]]) -> Found:
-    marks = ",".join("?" * len(pairs))
-    found = index.rows(
-        f"SELECT id, digest FROM chunks WHERE digest IN ({marks})",
-        [digest for digest, _ in pairs],
-    )
-    cosine = dict(pairs)
-    there, rows = corpus.rows_of(np.array([row[0] for row in found], np.int64))
-    values = np.array([cosine[bytes(row[1])] for row in found], np.float32)[there]
-    best = np.argsort(-values, kind="stable")
-    return rows[best], values[best]
 
 
 def _is_twin(one: str, other: str) -> bool:

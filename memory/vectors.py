@@ -19,12 +19,14 @@ import numpy.typing as npt
 
 from memory.corpus import Corpus
 from memory.index import Index
+from memory.nearness import Nearness, as_row
 
 log = logging.getLogger(__name__)
 EXACT_UP_TO = 50_000
 _BATCH = 1_000
-Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
-"""Rows of the corpus, and their cosines, nearest first."""
+Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32]]
+"""Rows of the corpus, nearest first; how near they are, in steps above unrelated; and the same without
+regard to texts that are near to everything."""
 
 
 class ChromaMissing(RuntimeError):
@@ -34,7 +36,9 @@ class ChromaMissing(RuntimeError):
 class ExactVectors:
     """All vectors of a corpus as one matrix."""
 
-    def __init__(self, index: Index, corpus: Corpus, model: str, dimension: int) -> None:
+    def __init__(
+        self, index: Index, corpus: Corpus, model: str, dimension: int, nearness: Nearness
+    ) -> None:
         self.state = (corpus.generation, index.meta("vectors"))
         """What it was made from."""
         rows = index.rows(
@@ -48,20 +52,25 @@ class ExactVectors:
         raw = b"".join(row[1] for row in held)
         matrix = np.frombuffer(raw, np.float16).reshape(len(held), dimension)
         self._matrix = matrix[there].astype(np.float32)
+        self._nearness = nearness
+        self._of_texts = (
+            nearness.of_texts(self._matrix) if len(self._rows) else np.empty(0, np.float32)
+        )
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def nearest(self, vector: Sequence[float], count: int) -> Found:
-        """Return at most ``count`` rows of the corpus and their cosines, nearest first."""
-        cosines = self._matrix @ np.asarray(vector, np.float32)
-        best = (
-            np.argpartition(-cosines, count)[:count]
-            if len(cosines) > count
-            else np.arange(len(cosines))
-        )
-        best = best[np.argsort(-cosines[best], kind="stable")]
-        return self._rows[best], cosines[best]
+        """Return at most ``count`` rows of the corpus and how near they are, nearest first."""
+        question = as_row(vector)
+        cosines = self._matrix @ question
+        if not len(cosines):
+            return self._rows, cosines, cosines
+        near = cosines - self._of_texts
+        best = np.argpartition(-near, count)[:count] if len(near) > count else np.arange(len(near))
+        best = best[np.argsort(-near[best], kind="stable")]
+        steps = self._nearness.steps(question, cosines[best], self._of_texts[best])
+        return self._rows[best], steps, self._nearness.steps(question, cosines[best])
 
 
 class ChromaVectors:
@@ -103,7 +112,10 @@ class ChromaVectors:
             where = address or str(folder)
             raise ChromaMissing(f"Chroma at {where} cannot be used ({error}).") from error
         self._model = model
-        self._is_server = bool(address)
+        self.is_server = bool(address)
+        self.state = ""
+        """What of the index this process brought it to; another process's work shows here only after it
+        was opened anew."""
 
     def _all_ids(self) -> list[str]:
         found: list[str] = []
@@ -132,8 +144,11 @@ class ChromaVectors:
             ]
             self._collection.upsert(ids=[digest.hex() for digest in part], embeddings=vectors)
         self.known |= set(new)
-        if self._is_server:
+        if self.is_server:
             self._fetch(index, [digest for digest in wanted & self.known if digest not in held])
+        self.state = state_of(index)
+        if not self.is_server:
+            index.set_meta("chroma", self.state)
         return len(new) + len(gone)
 
     def _fetch(self, index: Index, digests: Sequence[bytes]) -> None:
@@ -144,16 +159,37 @@ class ChromaVectors:
                 self._model, list(zip(map(bytes.fromhex, got["ids"]), vectors, strict=True))
             )
 
-    def nearest_digests(self, vector: Sequence[float], count: int) -> list[tuple[bytes, float]]:
-        """Return (digest, cosine) pairs, nearest first. Raises :class:`ChromaMissing`."""
+    def nearest(
+        self, index: Index, corpus: Corpus, vector: Sequence[float], count: int, nearness: Nearness
+    ) -> Found:
+        """Return at most ``count`` rows of the corpus and how near they are, nearest first. Raises
+        :class:`ChromaMissing`."""
         try:
             got = self._collection.query(
-                query_embeddings=[list(vector)], n_results=count, include=["distances"]
+                query_embeddings=[list(vector)], n_results=count, include=["embeddings"]
             )
         except Exception as error:  # as above
             raise ChromaMissing(f"Chroma did not answer ({error}).") from error
-        pairs = zip(got["ids"][0], got["distances"][0], strict=True)
-        return [(bytes.fromhex(id), 1.0 - float(distance)) for id, distance in pairs]
+        digests = [bytes.fromhex(id) for id in got["ids"][0]]
+        if not digests:
+            return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
+        matrix = np.asarray(got["embeddings"][0], np.float32)
+        question = as_row(vector)
+        cosines = matrix @ question
+        steps = nearness.steps(question, cosines, nearness.of_texts(matrix))
+        plain = nearness.steps(question, cosines)
+        near = {d: (s, p) for d, s, p in zip(digests, steps, plain, strict=True)}
+        marks = ",".join("?" * len(digests))
+        found = index.rows(f"SELECT id, digest FROM chunks WHERE digest IN ({marks})", digests)
+        there, rows = corpus.rows_of(np.array([row[0] for row in found], np.int64))
+        values = np.array([near[bytes(row[1])] for row in found], np.float32).reshape(-1, 2)[there]
+        best = np.argsort(-values[:, 0], kind="stable")
+        return rows[best], values[best, 0], values[best, 1]
+
+
+def state_of(index: Index) -> str:
+    """Return what changes with the chunks and the vectors of an index."""
+    return f"{index.generation} {index.meta('vectors')}"
 
 
 def _batches(values: Sequence[Any]) -> list[Sequence[Any]]:

@@ -51,7 +51,7 @@ class Broken(Blind):
     name = fingerprint = "broken"
 
     def embed_query(self, text: str) -> list[float]:
-        if "storm" in text:
+        if "hurricane" in text:
             raise RuntimeError("the server is down")
         return super().embed_query(text)
 
@@ -259,7 +259,7 @@ def test_a_hiccup_of_the_embedder_is_no_broken_index(tmp_path: Path) -> None:
     place = Place(tmp_path, broken)
     place.note("the heron stands in the pond")
     assert place.ask("heron") == ["the heron stands in the pond"]
-    result = place.hybrid.search("a heron in a storm")
+    result = place.hybrid.search("a heron in a hurricane")
     assert "by keywords alone" in result.notices[0] and result.hits
     assert place.hybrid.search("a heron in a pond").notices == ()
 
