@@ -226,13 +226,14 @@ def sessions_show(session_id: str, as_json: bool) -> None:
 @click.option("--until", default="", metavar="DATE", help="Only up to this date.")
 @click.option("--limit", type=LIMIT, default=10, show_default=True, help="How many, best first.")
 @click.option("--json", "as_json", is_flag=True, help='Print JSON: {"hits": [...]}.')
+@click.option("--explain", is_flag=True, help="Show what each hit was ranked by.")
 def sessions_search(
-    query: tuple[str, ...], since: str, until: str, limit: int, as_json: bool
+    query: tuple[str, ...], since: str, until: str, limit: int, as_json: bool, explain: bool
 ) -> None:
-    """Search all conversations."""
+    """Search all conversations, by words and by meaning."""
     from assistant.commands import sessions as run
 
-    run.show_search(_store(), " ".join(query), since, until, limit, as_json)
+    run.show_search(_store(), " ".join(query), (since, until), limit, as_json, explain)
 
 
 @sessions.command("export", context_settings=CONTEXT)

@@ -18,6 +18,8 @@ from assistant.home import Home
 from memory.errors import StorageError
 from memory.index import Index
 from memory.lock import Locked, locked
+from memory.session_search import Scope, SessionHit, by_id
+from memory.session_search import search as find_sessions
 from memory.sessions import SessionStore
 from memory.sources import Document, Sources, embed_missing
 from memory.transcript import Message
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from memory.embedders import Embedder
     from memory.search import Filter, Hit, HybridSearch, Result
+    from memory.vectors import ChromaVectors
 
 log = logging.getLogger(__name__)
 REFRESH_S = 0.5
@@ -40,6 +43,7 @@ SURE_ENOUGH, SURE_ENOUGH_SAID = 8.0, 16.0
 """Scores from which a memory travels with a message by itself; a message of a conversation needs more, as
 those around it add to its score (docs/recall.md)."""
 _CHECK_S = 5.0
+_FUSED_K = 10
 TOKEN = "REVERIE_CHROMA_TOKEN"  # noqa: S105 - a variable's name
 
 
@@ -104,6 +108,11 @@ class Recall:
             timeout_s=self._config.timeout_s,
         )
 
+    @property
+    def is_warm(self) -> bool:
+        """Whether a search takes milliseconds."""
+        return self._hybrid is not None and self._hybrid.is_warm
+
     def search(
         self, question: str, among: Filter | None = None, limit: int = 8, *, explain: bool = False
     ) -> Result:
@@ -128,6 +137,43 @@ class Recall:
         deadline = time.monotonic() + seconds
         self.sources.update(self.index, lambda: time.monotonic() > deadline or self._stop.is_set())
         return not self.sources.is_behind(self.index)
+
+    def sessions(
+        self, store: SessionStore, query: str, scope: Scope, limit: int, *, explain: bool = False
+    ) -> list[SessionHit]:
+        """Return messages by words (of tools, too, and what was said a moment ago) and by meaning, the two
+        rankings fused: reciprocal ranks, k = 10, so that either side alone can win.
+
+        Raises ``StorageError``.
+        """
+        from memory.search import Filter
+
+        by_words = find_sessions(store, query, scope, 3 * limit)
+        without = store.query("SELECT id FROM messages WHERE turn = ?", (scope.without_turn,))
+        among = Filter(
+            sources=("sessions",),
+            since=scope.since.date() if scope.since else None,
+            until=scope.until.date() if scope.until else None,
+            without=frozenset(row[0] for row in without),
+        )
+        found = self.search(query, among, 3 * limit).hits
+        known = by_id(store, [hit.first for hit in found])
+        hits = {hit.message_id: hit for hit in by_words}
+        ranks: dict[int, list[str]] = {}
+        scores: dict[int, float] = {}
+        by_all = [hit.first for hit in found if _is_within(known.get(hit.first), scope)]
+        for name, ids in (("words", [h.message_id for h in by_words]), ("search", by_all)):
+            for rank, id in enumerate(dict.fromkeys(ids), 1):
+                scores[id] = scores.get(id, 0.0) + 1 / (_FUSED_K + rank)
+                ranks.setdefault(id, []).append(f"{name} rank {rank}")
+        snippets = {hit.first: hit.snippet for hit in found}
+        for id in by_all:
+            hits.setdefault(id, replace(known[id], snippet=snippets[id]))
+        best = sorted(scores, key=lambda id: -scores[id])[:limit]
+        return [
+            replace(hits[id], score=scores[id], why=", ".join(ranks[id]) if explain else "")
+            for id in best
+        ]
 
     def quick(self, text: str, without: frozenset[int] = frozenset()) -> list[Hit]:
         """Return at most five memories that surely have to do with ``text``; none when the index is cold
@@ -172,6 +218,23 @@ class Recall:
         except RuntimeError as error:
             log.warning("%s", error)
             return None
+
+    def problem(self) -> str:
+        """Return why search has no embedder or no Chroma, '' when it has both."""
+        try:
+            embedder = self.embedder()
+        except RuntimeError as error:
+            return str(error)
+        address = self._config.memory.chroma or ""
+        if embedder is None or not (address or (self.index.folder / "chroma").exists()):
+            return ""
+        from memory.vectors import ChromaMissing
+
+        try:
+            self._open_chroma(embedder)
+        except ChromaMissing as error:
+            return str(error)
+        return ""
 
     def status(self) -> dict[str, Any]:
         """Return what the index holds and what it lacks."""
@@ -260,9 +323,20 @@ class Recall:
         except Locked:
             return "another process is at it"
 
+    def _open_chroma(self, embedder: Embedder) -> ChromaVectors:
+        """Open Chroma: the server of the configuration, or the one in the home. Raises ``ChromaMissing``."""
+        from memory.vectors import ChromaVectors
+
+        return ChromaVectors(
+            self.index.folder / "chroma",
+            embedder.fingerprint,
+            address=self._config.memory.chroma or "",
+            token=self._environment.get(TOKEN) or "",
+        )
+
     def _keep_chroma(self, embedder: Embedder) -> str:
         """Bring Chroma in step with the index; return why it cannot be used, '' when it can."""
-        from memory.vectors import ChromaMissing, ChromaVectors, state_of
+        from memory.vectors import ChromaMissing, state_of
 
         hybrid, address = self.hybrid, self._config.memory.chroma or ""
         folder, state = self.index.folder / "chroma", state_of(self.index)
@@ -275,12 +349,7 @@ class Recall:
         ):
             return ""  # in step: no need to import it
         try:
-            chroma = chroma or ChromaVectors(
-                folder,
-                embedder.fingerprint,
-                address=address,
-                token=self._environment.get(TOKEN) or "",
-            )
+            chroma = chroma or self._open_chroma(embedder)
             chroma.synchronise(self.index)
         except ChromaMissing as error:
             log.warning("%s", error)
@@ -290,8 +359,17 @@ class Recall:
         return ""
 
 
+def _is_within(hit: SessionHit | None, scope: Scope) -> bool:
+    """Whether a message is still there and within the moments of a scope, which days only bound."""
+    if hit is None:
+        return False
+    early = scope.since is not None and hit.created < scope.since
+    late = scope.until is not None and hit.created >= scope.until
+    return not early and not late
+
+
 def _is_sure(hit: Hit) -> bool:
-    return hit.score >= (SURE_ENOUGH_SAID if hit.source == "sessions" else SURE_ENOUGH)
+    return hit.score >= (SURE_ENOUGH_SAID if hit.source in ("sessions", "jobs") else SURE_ENOUGH)
 
 
 def as_line(hit: Hit) -> str:

@@ -251,7 +251,7 @@ class Index:
         rows = self.rows(
             "SELECT DISTINCT c.digest, c.speaker, c.text FROM chunks c JOIN documents d ON d.id = c.document"
             " WHERE NOT EXISTS (SELECT 1 FROM vectors.vectors v WHERE v.model = ? AND v.digest = c.digest)"
-            " ORDER BY d.source = 'sessions', c.day DESC, c.id DESC LIMIT ?",
+            " ORDER BY d.source IN ('sessions', 'jobs'), c.day DESC, c.id DESC LIMIT ?",
             (model, limit),
         )
         return [(r[0], f"{r[1]}: {r[2]}" if r[1] else r[2]) for r in rows]

@@ -39,7 +39,7 @@ WEIGHTS = {
 }
 """The last three are no matter of LoCoMo and set by hand: a name letter by letter always surfaces; what is
 recent, and what was kept on purpose, wins among equals; the assistant's own words are no testimony."""
-_SOURCES = {"memory": 1.0, "notes": 0.7, "archive": 0.3, "dreams": -0.5}
+_SOURCES = {"memory": 1.0, "notes": 0.7, "archive": 0.3, "dreams": -0.5, "jobs": -3.0}
 _ASSISTANT = -2.5
 NEAREST = 200
 """Chunks whose meaning is compared exactly; all others count as no nearer than the last of them."""
@@ -146,7 +146,8 @@ def _nearby(corpus: Corpus, meaning: Floats) -> Floats:
 def _telling_length(corpus: Corpus) -> Floats:
     """How much a message can tell: "Wow!" tells nothing. Notes and files were written to tell something,
     however short they are."""
-    spoken = corpus.sources == _code(corpus.source_names, "sessions")
+    codes = [_code(corpus.source_names, name) for name in ("sessions", "jobs")]
+    spoken = np.isin(corpus.sources, codes)
     lengths = np.where(spoken, np.minimum(corpus.lengths, _LONG), _LONG)
     return (np.log1p(lengths) / 3).astype(np.float32)
 

@@ -259,7 +259,8 @@ class HybridSearch:
     def _allowed(self, corpus: Corpus, among: Filter) -> Any:
         allowed = np.ones(corpus.n, bool)
         if among.sources:
-            codes = [i for i, name in enumerate(corpus.source_names) if name in among.sources]
+            wanted = {*among.sources, *(["jobs"] if "sessions" in among.sources else [])}
+            codes = [i for i, name in enumerate(corpus.source_names) if name in wanted]
             allowed &= np.isin(corpus.sources, codes)
         if among.people:
             low = {name.casefold() for name in among.people}
@@ -273,7 +274,7 @@ class HybridSearch:
             marks = ",".join("?" * len(among.without))
             out = self.index.rows(
                 f"SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document"
-                f" WHERE d.source = 'sessions' AND c.first IN ({marks})",
+                f" WHERE d.source IN ('sessions', 'jobs') AND c.first IN ({marks})",
                 sorted(among.without),
             )
             allowed &= ~np.isin(corpus.ids, [row[0] for row in out])

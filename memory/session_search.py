@@ -7,7 +7,7 @@ jobs. Nothing is cut off by age. A failing query raises; it is never "nothing fo
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -42,6 +42,8 @@ class SessionHit:
     created: datetime
     snippet: str
     score: float
+    why: str = ""
+    """What it was ranked by, where that was asked for."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the hit as JSON values."""
@@ -54,6 +56,7 @@ class SessionHit:
             "created": self.created.isoformat(timespec="seconds"),
             "snippet": self.snippet,
             "score": round(self.score, 4),
+            **({"why": self.why} if self.why else {}),
         }
 
 
@@ -110,6 +113,17 @@ def search(
         # Perhaps it is only the index over the words; a rebuild that fails says that it is not.
         full_text.rebuild(store)
         return _search(store, terms, scope, limit)
+
+
+def by_id(store: SessionStore, ids: Sequence[int]) -> dict[int, SessionHit]:
+    """Return messages as hits without a score, by their id."""
+    marks = ",".join("?" * len(ids))
+    rows = store.query(
+        "SELECT m.*, s.id AS session_id, s.title, s.source FROM messages m JOIN turns t ON t.id = m.turn"
+        f" JOIN sessions s ON s.key = t.session WHERE m.id IN ({marks})",
+        tuple(ids),
+    )
+    return {row["id"]: _hit(row, 0.0) for row in rows}
 
 
 def _search(store: SessionStore, terms: list[Term], scope: Scope, limit: int) -> list[SessionHit]:

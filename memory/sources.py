@@ -21,6 +21,7 @@ from memory.embedders import Embedder
 from memory.index import Index
 from memory.lock import Locked, locked
 from memory.rows import from_ms
+from memory.session_search import QUIET_SOURCES
 from memory.sessions import SessionStore
 
 log = logging.getLogger(__name__)
@@ -196,10 +197,12 @@ class Sources:
             return 0
         stamps = {n: s for n, s in index.stamps().items() if n.startswith("session:")}
         rows = store.query(
-            "SELECT s.id, max(m.id) AS last, count(*) AS n FROM messages m JOIN turns t ON t.id = m.turn"
-            " JOIN sessions s ON s.key = t.session WHERE t.status != 'undone' GROUP BY s.key"
+            "SELECT s.id, s.source, max(m.id) AS last, count(*) AS n FROM messages m"
+            " JOIN turns t ON t.id = m.turn JOIN sessions s ON s.key = t.session"
+            " WHERE t.status != 'undone' GROUP BY s.key"
         )
         there = {f"session:{row['id']}": (row["last"], row["n"]) for row in rows}
+        quiet = {f"session:{row['id']}" for row in rows if row["source"] in QUIET_SOURCES}
         gone = [name for name in stamps if name not in there]
         if gone:
             index.remove(gone)
@@ -214,7 +217,8 @@ class Sources:
             extends = old_count > 0 and old_count + seen == count
             if old_count and not extends:  # something was undone or forgotten: all of it anew
                 chunks, _ = self._chunks_of(store, name.removeprefix("session:"), 0)
-            new += index.put(name, "sessions", f"{last}.{count}", chunks, extend=extends)
+            source = "jobs" if name in quiet else "sessions"
+            new += index.put(name, source, f"{last}.{count}", chunks, extend=extends)
         index.set_meta("sessions", state)
         return new
 

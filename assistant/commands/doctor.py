@@ -70,6 +70,7 @@ def examine() -> Iterator[Check]:
     yield from _secrets(home)
     yield from _database(home)
     yield from _memory_files(home, config)
+    yield from _search(home, config, environment)
     yield from _model(config, environment)
 
 
@@ -234,6 +235,43 @@ def _memory_files(home: Home, config: Config) -> Iterator[Check]:
             )
         else:
             yield Check(name=path.name, level="ok", text=text)
+
+
+def _search(home: Home, config: Config, environment: Environment) -> Iterator[Check]:
+    """Whether search has its embedder, its index and Chroma; nothing is built."""
+    from datetime import datetime
+
+    from assistant.recall import Recall
+    from memory.errors import StorageError
+
+    zone = local_zone(config)
+    recall = Recall(
+        home, config, environment, store=None, zone=zone, today=lambda: datetime.now(zone).date()
+    )
+    try:
+        problem = recall.problem()
+        state = recall.status() if (home.root / "index").exists() else {}
+    except (StorageError, OSError) as error:
+        yield Check(
+            name="search", level="warn", text=str(error), next_step="reverie memory index --rebuild"
+        )
+        return
+    finally:
+        recall.stop()
+    text = (
+        f"{state['embedded']} of {state['chunks']} chunks have vectors ({state['embedder']})"
+        if state
+        else "no index yet: the first search builds it"
+    )
+    if problem:
+        yield Check(
+            name="search",
+            level="warn",
+            text=f"{text}; {problem}",
+            next_step="search goes on with what there is; reverie memory index tries again",
+        )
+    else:
+        yield Check(name="search", level="ok", text=text)
 
 
 def _model(config: Config, environment: Environment) -> Iterator[Check]:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.config import Config, find_home, load_config, local_zone
+from assistant.config import Config, find_home, load_config, load_environment, local_zone
 from assistant.errors import UsageError
 from assistant.history import Change, History
 from assistant.home import Home
+from assistant.recall import Recall
 from memory.clean import one_line
 from memory.entries import MemoryFile
 from memory.notes import NoteBook, strip_source
@@ -41,6 +42,17 @@ class Place:
         """The memory files with their limits."""
         limits = self.config.memory
         return (self.home.user, limits.user_limit), (self.home.memory, limits.memory_limit)
+
+    def recall(self, store: SessionStore) -> Recall:
+        """Return the search over the home."""
+        return Recall(
+            self.home,
+            self.config,
+            load_environment(self.home),
+            store=store,
+            zone=self.zone,
+            today=lambda: datetime.now(self.zone).date(),
+        )
 
 
 def place() -> Place:

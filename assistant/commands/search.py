@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from assistant.commands.memory import place
-from assistant.config import load_environment
 from assistant.errors import UsageError
 from assistant.recall import Recall
 from memory.search import Filter, Hit
@@ -20,14 +19,7 @@ EMBEDDING_S = 1.0
 
 def _recall() -> Recall:
     at = place()
-    return Recall(
-        at.home,
-        at.config,
-        load_environment(at.home),
-        store=SessionStore(at.home.database),
-        zone=at.zone,
-        today=lambda: datetime.now(at.zone).date(),
-    )
+    return at.recall(SessionStore(at.home.database))
 
 
 def search(
@@ -59,7 +51,7 @@ def search(
 
 def _show(hit: Hit, explain: bool) -> None:
     day = f"{hit.day.isoformat()}  " if hit.day else ""
-    place = f"message {hit.first}" if hit.source == "sessions" else f"line {hit.first}"
+    place = f"message {hit.first}" if hit.source in ("sessions", "jobs") else f"line {hit.first}"
     who = f", {hit.speaker}" if hit.speaker else ""
     more = f" (and {hit.likes} more like it)" if hit.likes else ""
     print(f"{day}{hit.path}, {place}{who}\n  {hit.snippet}{more}")

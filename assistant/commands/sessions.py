@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from assistant.commands.memory import place
 from assistant.config import find_home, load_config, local_zone
 from assistant.errors import UsageError
 from assistant.recall import purge
@@ -16,7 +17,7 @@ from assistant.tools.recall import format_hit, parse_moment
 from assistant.tools.registry import ToolError
 from memory.atomic import write_atomic
 from memory.clean import one_line
-from memory.session_search import Scope, search
+from memory.session_search import Scope
 from memory.sessions import Session, SessionStore
 from memory.transcript import Message
 
@@ -107,20 +108,29 @@ def markdown(store: SessionStore, session: Session) -> str:
 
 
 def show_search(
-    store: SessionStore, query: str, since: str, until: str, limit: int, as_json: bool
+    store: SessionStore,
+    query: str,
+    span: tuple[str, str],
+    limit: int,
+    as_json: bool,
+    explain: bool,
 ) -> None:
     """Print the messages that answer a query best."""
-    zone = _zone()
+    at, zone = place(), _zone()
     try:
-        scope = Scope(since=parse_moment(since, zone), until=parse_moment(until, zone, end=True))
+        scope = Scope(
+            since=parse_moment(span[0], zone), until=parse_moment(span[1], zone, end=True)
+        )
     except ToolError as error:
         raise UsageError(str(error)) from None
-    hits = search(store, query, scope, limit)
+    recall = at.recall(store)
+    hits = recall.sessions(store, query, scope, limit, explain=explain)
+    recall.stop()
     if as_json:
         _print({"hits": [hit.to_dict() for hit in hits]})
         return
     for hit in hits:
-        print(format_hit(hit, zone))
+        print(format_hit(hit, zone) + (f"\n    {hit.why}" if hit.why else ""))
     if not hits:
         print(f"Nothing found for {query!r}.")
 

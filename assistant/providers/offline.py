@@ -237,7 +237,8 @@ def _recall(talk: _Talk, question: str) -> Step:
 
 _RECALLED = re.compile(r"^- (?P<day>\d{4}-\d\d-\d\d): (?P<text>.+)$", re.MULTILINE)
 _HIT = re.compile(
-    r"^\[(?P<when>[\d-]+ [\d:]+), (?P<who>\w+), session (?P<session>\S+), .*?\] (?P<text>.*)$"
+    r"^\[(?P<when>[\d-]+ [\d:]+), (?P<who>\w+), session (?P<session>\S+?)(?: “[^”]*”)?,"
+    r" message \d+\] (?P<text>.*)$"
 )
 
 

@@ -90,7 +90,7 @@ def toolset(
         *,
         call: CallContext,
     ) -> str:
-        """Search past conversations, this one included, by their very words."""
+        """Search past conversations, this one included, by words and by meaning."""
         if store is None:
             raise ToolError("The session archive cannot be opened; tell the user: reverie doctor.")
         try:
@@ -103,7 +103,11 @@ def toolset(
                 until=parse_moment(until, zone, end=True),
                 without_turn=call.turn,
             )
-            hits = find_sessions(store, query, scope, max(1, min(limit, 30)))
+            most = max(1, min(limit, 30))
+            if search.is_warm:
+                hits = search.sessions(store, query, scope, most)
+            else:  # a process that answers once: words alone, in milliseconds
+                hits = find_sessions(store, query, scope, most)
         except StorageError as error:
             raise ToolError(f"The search failed; this is not an empty result. {error}") from None
         if not hits:
@@ -132,7 +136,7 @@ def format_found(hit: Hit) -> str:
     """Return a hit of ``memory_search`` in one line: when, who, where, what, and whose words they are."""
     where = (
         f"{hit.path}, message {hit.first}"
-        if hit.source == "sessions"
+        if hit.source in ("sessions", "jobs")
         else f"{hit.path}:{hit.first}"
     )
     parts = [hit.day.isoformat() if hit.day else "", hit.speaker, hit.kind, where]
@@ -146,7 +150,8 @@ def format_hit(hit: SessionHit, zone: ZoneInfo) -> str:
     """Return a hit in one line: when, who, where, what."""
     who = {"user": "you", "assistant": "Reverie", "tool": "tool"}[hit.role]
     when = hit.created.astimezone(zone).strftime("%Y-%m-%d %H:%M")
-    return f"[{when}, {who}, session {hit.session}, message {hit.message_id}] {hit.snippet}"
+    title = f" “{one_line(hit.title, 40)}”" if hit.title else ""
+    return f"[{when}, {who}, session {hit.session}{title}, message {hit.message_id}] {hit.snippet}"
 
 
 def parse_moment(text: str, zone: ZoneInfo, *, end: bool = False) -> datetime | None:
