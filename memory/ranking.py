@@ -32,9 +32,9 @@ WEIGHTS = {
     "date": 3.55,
     "question": -0.94,
     "answer": 3.02,
-    "length": 1.92,
+    "length": 1.60,
     "exact": 4.0,
-    "recency": 0.3,
+    "recency": 0.1,
     "source": 1.0,
 }
 """The last three are no matter of LoCoMo and set by hand: a name letter by letter always surfaces; what is

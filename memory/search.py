@@ -17,7 +17,7 @@ from memory.embedders import Embedder, EmbedderMissing
 from memory.entries import same_key
 from memory.index import Index
 from memory.nearness import Nearness
-from memory.statements import relation
+from memory.statements import relation, statement
 from memory.tokens import CJK, CJK_RANGE, parse_query
 from memory.vectors import (
     EXACT_UP_TO,
@@ -36,6 +36,8 @@ SCORE_FLOOR = 6.6
 real questions 8 and more there, 6.7 and more among notes."""
 _NUMBER = re.compile(r"[\W\d_]*\d{3}[\W\d_]*|\S*[A-Za-z]\S*\d{3}\S*")
 _FEW = 3
+_SHORT = 400
+"""Characters up to which a text is compared as a statement; a longer one only letter by letter."""
 SNIPPET = 400
 """Characters of a snippet: a note's bullet whole."""
 _PIECE = re.compile(f"[{CJK_RANGE}]{{1,2}}|[^\\s{CJK_RANGE}]+")
@@ -298,15 +300,17 @@ class HybridSearch:
         }
         ordered = sorted(held, key=lambda row: (-held[row], -float(total[row])))
         hits: list[Hit] = []
+        said: dict[object, int] = {}
         wanted = set(terms.question_terms(question))
         for row in ordered:
             stored = texts[int(corpus.ids[row])]
-            twin = next(
-                (i for i, hit in enumerate(hits) if _is_twin(hit.text, stored["text"])), None
-            )
+            keys = _keys(stored["text"])
+            likely = {said[key] for key in keys if key in said}
+            twin = next((i for i in likely if _is_twin(hits[i].text, stored["text"])), None)
             if twin is not None:
                 hits[twin] = replace(hits[twin], likes=hits[twin].likes + 1)
             elif len(hits) < limit:
+                said.update(dict.fromkeys(keys, len(hits)))
                 why = {
                     name: ranking.WEIGHTS[name] * float(v[row])
                     for name, v in rows.items()
@@ -367,9 +371,19 @@ def _answers(rows: dict[str, Floats], total: Floats, terms_asked: int) -> Any:
     return answers
 
 
+def _keys(text: str) -> list[object]:
+    """Return what two texts must have one of in common to say the same: comparing each with each would
+    take longer than the search."""
+    if len(text) >= _SHORT:
+        return [same_key(text)]
+    told = statement(text)
+    slot = [(told.subject, told.slot, told.value)] if told.slot else []
+    return [same_key(text), (told.subject, told.content), *slot]
+
+
 def _is_twin(one: str, other: str) -> bool:
     return same_key(one) == same_key(other) or (
-        max(len(one), len(other)) < 400 and relation(one, other) == "same"
+        max(len(one), len(other)) < _SHORT and relation(one, other) == "same"
     )
 
 
