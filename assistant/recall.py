@@ -135,7 +135,13 @@ class Recall:
             self._looked = time.monotonic()
             return True
         deadline = time.monotonic() + seconds
-        self.sources.update(self.index, lambda: time.monotonic() > deadline or self._stop.is_set())
+        try:
+            self.sources.update(
+                self.index, lambda: time.monotonic() > deadline or self._stop.is_set()
+            )
+        except (DiskFull, OSError) as error:
+            log.warning("the index cannot be written: %s", error)
+            return False  # what is there is searched all the same
         return not self.sources.is_behind(self.index)
 
     def sessions(

@@ -213,6 +213,8 @@ def _about(talk: _Talk, match: re.Match[str]) -> Step:
 
 def _recall(talk: _Talk, question: str) -> Step:
     """Look in memory, recalled notes and past conversations, and quote what fits best."""
+    if "memory_search" in talk.tools:
+        return _found(talk, question)
     if not talk.results:
         search = ("session_search", {"query": " ".join(words(question)) or question, "limit": 12})
         return [*_LIST_BOTH, search]
@@ -235,6 +237,27 @@ def _recall(talk: _Talk, question: str) -> Step:
     return "\n".join([talk.say("found"), *(f"- {shown}" for _, shown in ranked)])
 
 
+def _found(talk: _Talk, question: str) -> Step:
+    """Search everything and quote what the user said or keeps; questions only echo what is asked now."""
+    if not talk.results:
+        return [("memory_search", {"query": question, "limit": 12})]
+    if talk.result(0).error:
+        return talk.result(0).text
+    rows: dict[str, str] = {}
+    for line in talk.result(0).text.splitlines():
+        hit = _FOUND.match(line)
+        if (
+            hit
+            and not hit["text"].rstrip("… ").endswith(("?", "？"))
+            and "Reverie" not in hit["where"]
+        ):
+            rows.setdefault(same_key(hit["text"]), f"- {hit['text']} ({hit['where']})")
+    if not rows:
+        return talk.say("found_nothing", what=one_line(question, 100))
+    return "\n".join([talk.say("found"), *list(rows.values())[:MOST_SHOWN]])
+
+
+_FOUND = re.compile(r"^\[(?P<where>[^\]]*)\] (?P<text>.+)$")
 _RECALLED = re.compile(r"^- (?P<day>\d{4}-\d\d-\d\d): (?P<text>.+)$", re.MULTILINE)
 _HIT = re.compile(
     r"^\[(?P<when>[\d-]+ [\d:]+), (?P<who>\w+), session (?P<session>\S+?)(?: “[^”]*”)?,"
@@ -256,7 +279,7 @@ def _said(result: Message) -> list[tuple[str, str]]:
 def _search(talk: _Talk, match: re.Match[str]) -> Step:
     what = match["what"].strip().rstrip("?？。.")
     if not talk.results:
-        return [("session_search", {"query": what})]
+        return [("memory_search", {"query": what, "sources": ["sessions", "notes"]})]
     result = talk.result(0)
     if result.error or result.text.startswith("Nothing found"):
         return result.text if result.error else talk.say("found_nothing", what=what)
@@ -315,7 +338,7 @@ _HANDLERS: dict[str, tuple[str, Handler]] = {
     "remember": ("memory", _remember),
     "forget": ("memory", _forget),
     "about_me": ("memory", _about_me),
-    "search": ("session_search", _search),
+    "search": ("memory_search", _search),
     "recent": ("session_search", _recent),
     "about": ("session_search", _about),
     "todo_add": ("todo", _todo_add),

@@ -53,10 +53,11 @@ def toolset(
             people=tuple(people or ()),
             without=_messages_of(store, call.turn),
         )
+        most = max(1, min(limit, 30))
         try:
-            result = search.search(query, among, max(1, min(limit, 30)))
-        except StorageError as error:
-            raise ToolError(f"The search failed; this is not an empty result. {error}") from None
+            result = search.search(query, among, most)
+        except (StorageError, OSError) as error:
+            return _without_index(store, query, call.turn, most, zone, error)
         rows = [format_found(hit) for hit in result.hits] or [f"Nothing found for {query!r}."]
         return "\n".join([*rows, *(f"({notice})" for notice in result.notices)])
 
@@ -122,6 +123,18 @@ def toolset(
             *([make_tool(session_search, untrusted=True)] if store is not None else []),
         ),
     )
+
+
+def _without_index(
+    store: SessionStore | None, query: str, turn: int, limit: int, zone: ZoneInfo, error: Exception
+) -> str:
+    """Search conversations by their words, for a home in which no index can be made: a full disk."""
+    try:
+        hits = find_sessions(store, query, Scope(without_turn=turn), limit) if store else []
+    except StorageError as other:
+        raise ToolError(f"The search failed; this is not an empty result. {other}") from None
+    rows = [format_hit(hit, zone) for hit in hits] or [f"Nothing found for {query!r}."]
+    return "\n".join([*rows, f"(conversations only, by words: {error})"])
 
 
 def _messages_of(store: SessionStore | None, turn: int) -> frozenset[int]:
