@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from assistant.config import Config, Environment
 from assistant.errors import UsageError
 from assistant.home import Home
-from memory.errors import StorageError
+from memory.errors import DiskFull, StorageError
 from memory.index import Index
 from memory.lock import Locked, locked
 from memory.session_search import Scope, SessionHit, by_id

@@ -20,6 +20,7 @@ from assistant.recall import Recall
 from benchmarks.measure import ROOT, Row, report, scratch
 from benchmarks.recall import embed, embedder
 from memory.search import Hit
+from memory.tokens import STOP_WORDS
 
 DATA = ROOT / "tests" / "data" / "recall"
 TODAY = date(2026, 12, 1)
@@ -33,6 +34,15 @@ WHO = (
     "the plumber",
     "Ines",
 )
+TOPICS = (
+    "garden ladder kettle ferry weather concert museum sweater podcast marathon orchestra festival lecture"
+    " novel mushroom glacier harbour carnival theatre sunset telescope puzzle recipe curtain bakery market"
+    " tram bridge"
+    " violin dolphin comet castle picnic lantern parade poster balcony candle chestnut meadow"
+).split()
+NEAR = 0.05
+"""The share of distractors with words of the questions: with it SQLite's FTS5 finds about what it found in
+the reference that the bar comes from."""
 DID = (
     "talked about {x} with {w}",
     "{w} asked about {x} and had to leave early",
@@ -83,13 +93,16 @@ def aged(folder: Path, meaning: bool) -> tuple[int, int]:
     for back in range(721):
         day = TODAY - timedelta(days=back)
         for _ in range(6):
-            topic = " and the ".join(rng.sample(nouns, 2))
+            known = nouns if rng.random() < NEAR else TOPICS
+            topic = " and the ".join(rng.sample(known, 2))
             text = rng.choice(DID).format(x=f"the {topic}", w=rng.choice(WHO))
             days.setdefault(day, []).append(text)
     for number, fact in enumerate(facts):
         days[TODAY - timedelta(days=round(720 * number / (len(facts) - 1)))].insert(3, fact["fact"])
     for day, texts in days.items():
         home.note(day).write_text("# x\n\n" + "".join(f"- {text}\n" for text in texts))
+    if not meaning:
+        print(f"aged notes by SQLite's FTS5: {by_fts5(home, facts)} of 36")
     recall = searched(home, meaning)
     found = shown = 0
     for fact in facts:
@@ -103,9 +116,28 @@ def aged(folder: Path, meaning: bool) -> tuple[int, int]:
     return found, shown
 
 
+def by_fts5(home: Home, facts: list[dict[str, Any]]) -> int:
+    """Return how many planted answers FTS5 (porter, words joined by OR) has in its first six."""
+    import sqlite3
+
+    table = sqlite3.connect(":memory:")
+    table.execute("CREATE VIRTUAL TABLE t USING fts5(body, tokenize='porter unicode61')")
+    for path in home.notes.glob("*.md"):
+        lines = [line[2:] for line in path.read_text().splitlines() if line.startswith("- ")]
+        table.executemany("INSERT INTO t VALUES (?)", [(line,) for line in lines])
+    found = 0
+    for fact in facts:
+        words = [w for w in re.findall(r"\w+", fact["question"].lower()) if w not in STOP_WORDS]
+        match = " OR ".join(f'"{word}"' for word in words)
+        got = table.execute("SELECT body FROM t WHERE t MATCH ? ORDER BY rank LIMIT 6", (match,))
+        found += any(fact["fact"] == row[0] for row in got)
+    return found
+
+
 def chinese(folder: Path, meaning: bool) -> dict[str, float]:
     """Return recall@5 over all questions, and over those with and without words in common."""
     home = Home(folder / f"zh-{meaning}")
+    folder.mkdir(exist_ok=True)
     home.create()
     days: dict[str, list[str]] = {}
     texts: dict[str, str] = {}

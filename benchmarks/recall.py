@@ -218,7 +218,9 @@ def show(name: str, got: dict[str, float]) -> None:
 
 def learn(bench: Bench) -> None:
     """Learn the weights with each conversation held out in turn, then on all; print both."""
-    names = [name for name in ranking.WEIGHTS if name not in ("exact", "recency", "source")]
+    names = [
+        name for name in ranking.WEIGHTS if name not in ("exact", "recency", "source", "characters")
+    ]
     held = [bench.signals(position) for position in range(len(bench.talks))]
     each = [fit(bench, held, names, position) for position in range(len(held))]
     show(

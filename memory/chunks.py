@@ -86,6 +86,9 @@ def entry_chunks(text: str, *, day: date | None = None, trust: str = "user") -> 
     def prose(end: int) -> None:
         nonlocal line
         part = text[at:end]
+        if not part.strip():
+            line += part.count("\n")
+            return
         for piece in section_chunks(part, trust=trust, day=day, titles=titles):
             found.append(_moved(piece, line))
         line += part.count("\n")

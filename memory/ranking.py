@@ -36,9 +36,11 @@ WEIGHTS = {
     "exact": 4.0,
     "recency": 0.1,
     "source": 1.0,
+    "characters": 2.0,
 }
-"""The last three are no matter of LoCoMo and set by hand: a name letter by letter always surfaces; what is
-recent, and what was kept on purpose, wins among equals; the assistant's own words are no testimony."""
+"""The last four are no matter of LoCoMo and set by hand: a name letter by letter always surfaces; what is
+recent, and what was kept on purpose, wins among equals; the assistant's own words are no testimony;
+single Chinese characters count where there are no vectors."""
 _SOURCES = {"memory": 1.0, "notes": 0.7, "archive": 0.3, "dreams": -0.5, "jobs": -3.0}
 _ASSISTANT = -2.5
 NEAREST = 200
@@ -69,6 +71,7 @@ class Question:
     text: str
     terms: Sequence[Sequence[int]]
     exact: Sequence[Sequence[int]] = ()
+    characters: Sequence[Sequence[int]] = ()
     today: date
     nearest: tuple[npt.NDArray[np.int64], Floats, Floats] | None = None
     """See :data:`memory.vectors.Found`; None without vectors."""
@@ -103,6 +106,8 @@ def signals(corpus: Corpus, question: Question) -> dict[str, Floats]:
     }
     if question.asks_when:
         rows["when"] = _kept(corpus, "timed", lambda c: (c.flags & TIMED > 0).astype(np.float32))
+    if question.characters:
+        rows["characters"] = corpus.scores(question.characters)[0]
     if question.nearest is not None and corpus.n:
         at, near, plain = question.nearest
         meaning = _meaning(corpus.n, at, near)

@@ -31,9 +31,10 @@ from memory.vectors import (
 log = logging.getLogger(__name__)
 WORDS_FLOOR = 0.25
 """The share of a question's words that is an answer by itself."""
-SCORE_FLOOR = 6.6
-"""With vectors: nonsense scores 6.5 at most (LoCoMo conversations and a dozen notes), the best answers to
-real questions 8 and more there, 6.7 and more among notes."""
+SCORE_FLOOR, STRANGE_FLOOR = 4.0, 6.6
+"""With vectors, the score from which a chunk answers; the second where no word of the question stands
+anywhere: nonsense then scores 6.5 at most, and 4 is where the right answers to paraphrases begin."""
+CHARACTERS_FLOOR = 0.1
 _NUMBER = re.compile(r"[\W\d_]*\d{3}[\W\d_]*|\S*[A-Za-z]\S*\d{3}\S*")
 _FEW = 3
 _SHORT = 400
@@ -162,7 +163,7 @@ class HybridSearch:
         total = ranking.scores(rows, corpus.n)
         out = ~self._allowed(corpus, among)
         if floor:
-            out |= ~_answers(rows, total, len(wanted.terms))
+            out |= ~_answers(rows, total, wanted)
         total[out] = -np.inf
         hits = self._hits(corpus, question, total, rows if explain else {}, limit)
         return Result(hits=tuple(hits), notices=(self.problem,) if self.problem else ())
@@ -242,14 +243,17 @@ class HybridSearch:
     def _question(self, corpus: Corpus, text: str, among: Filter) -> ranking.Question:
         words = terms.question_terms(text)
         exact = terms.identifiers(text)
-        known = self._term_ids([*words, *exact])
+        nearest = self._nearest(corpus, text) if words else None
+        alone = terms.question_characters(text) if nearest is None else []
+        known = self._term_ids([*words, *exact, *alone])
         people = ranking.people_in(text, corpus.speaker_names)
         return ranking.Question(
             text=text,
             terms=[[known[word]] if word in known else [] for word in words],
             exact=[[known[word]] if word in known else [] for word in exact],
             today=self._today(),
-            nearest=self._nearest(corpus, text) if words else None,
+            characters=[[known[word]] for word in alone if word in known],
+            nearest=nearest,
             people=people,
         )
 
@@ -356,17 +360,20 @@ def essence(question: str) -> str:
     return " ".join(kept)
 
 
-def _answers(rows: dict[str, Floats], total: Floats, terms_asked: int) -> Any:
+def _answers(rows: dict[str, Floats], total: Floats, question: ranking.Question) -> Any:
     """Whether a chunk answers at all: by words, by all signals together, by name, or, where little else
     is asked ("what did I do last week?"), by its time."""
-    by_meaning = "meaning" in rows
     answers = np.maximum(rows["words"], rows["window"]) >= WORDS_FLOOR
     answers |= rows["exact"] > 0
-    if by_meaning:
-        answers |= total >= SCORE_FLOOR
+    if "meaning" in rows:
+        # Chinese paraphrases share no term, so there the words say nothing about sense or nonsense.
+        strange = not any(question.terms) and not CJK.search(question.text)
+        answers |= total >= (STRANGE_FLOOR if strange else SCORE_FLOOR)
     else:
         answers |= rows["words"] > 0  # nobody can tell more, so each word counts
-    if terms_asked <= _FEW:
+        if "characters" in rows:
+            answers |= rows["characters"] >= CHARACTERS_FLOOR
+    if len(question.terms) <= _FEW:
         answers |= rows["date"] >= 1
     return answers
 

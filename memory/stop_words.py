@@ -35,3 +35,8 @@ _LISTS = {
         不是 可以 知道 记得 是不 不是 了吗 是什 么时 什么时候 时候 哪里 哪个 谁的 多少 为什么 为什 怎样""",
 }
 STOP_WORDS = {language: frozenset(words.split()) for language, words in _LISTS.items()}
+LANGUAGES_OF = {
+    word: tuple(language for language, listed in STOP_WORDS.items() if word in listed)
+    for word in frozenset().union(*STOP_WORDS.values())
+}
+"""For each stop word the languages that have it."""

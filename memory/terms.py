@@ -12,11 +12,12 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
-from memory.stop_words import ENGLISH, STOP_WORDS
+from memory.stop_words import ENGLISH, LANGUAGES_OF, STOP_WORDS
 from memory.tokens import CJK, CJK_RUN
 
 VERSION = 1
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _OUTER = "?!.,;:()[]{}<>«»…。，、；：？！（）「」『』【】“”‘’'\"`*|"
@@ -24,6 +25,9 @@ _INNER = re.compile(
     r"\w[@/\\._:#+%$~=&-]+\w|\d[A-Za-z]|[A-Za-z]\d|[a-z][A-Z]|^[#$€£@~/]\w|\w[+#%]+$"
 )
 _FUNCTION = re.compile("[的了吗呢我你他她们是就都也么这那把被]")
+_EMPTY = re.compile(
+    "[的了吗呢我你他她们是就都也么这那把被在有什哪谁几怎多少时候里个不会要去和给让对从到]"
+)
 _ALONE = "\ue000"
 """Marks a single ideograph: a term that only a question of one character looks for."""
 _SURE = 2
@@ -52,6 +56,14 @@ def question_terms(text: str) -> list[str]:
     return list(dict.fromkeys(found or terms(text)))
 
 
+def question_characters(text: str) -> list[str]:
+    """Return the telling ideographs of a question as terms: where there are no vectors, 车 is what 汽车
+    and 停车 have in common."""
+    found = dict.fromkeys(_HAN.findall(unicodedata.normalize("NFKC", text)))
+    telling = (c for run in found for c in run if not _EMPTY.match(c))
+    return [_ALONE + character for character in dict.fromkeys(telling)]
+
+
 def is_alone(term: str) -> bool:
     """Whether a term stands for a single ideograph, which counts in no length."""
     return term.startswith(_ALONE)
@@ -68,6 +80,11 @@ def _of_word(raw: str, language: str) -> list[str]:
     word = raw.strip(_OUTER)
     if not word:
         return []
+    if word.isalpha() and (
+        word.islower() or word[1:].islower()
+    ):  # nine of ten words: no pattern needed
+        low = word.lower()
+        return [] if low in STOP_WORDS[language] else [_stem(low, language)]
     if _INNER.search(word):
         parts = [part.lower() for piece in _WORD.findall(word) for part in _PART.findall(piece)]
         whole = [piece.lower() for piece in _WORD.findall(word) if len(piece) > 1]
@@ -105,10 +122,12 @@ def _cut(run: str) -> list[str]:
 
 def language_of(text: str) -> str:
     """Return the language whose stop words a text holds most, English where that is not sure."""
-    words = set(re.findall(r"[^\W\d_]+", text.lower()[:2_000]))
-    counts = {name: len(words & listed) for name, listed in STOP_WORDS.items()}
-    best = max(counts, key=lambda name: counts[name])
-    sure = counts[best] >= _SURE and counts[best] > counts[ENGLISH]
+    counts: dict[str, int] = {}
+    for word in set(_LETTERS.findall(text.lower()[:2_000])):
+        for language in LANGUAGES_OF.get(word, ()):
+            counts[language] = counts.get(language, 0) + 1
+    best = max(counts, key=lambda name: counts[name], default=ENGLISH)
+    sure = counts.get(best, 0) >= _SURE and counts[best] > counts.get(ENGLISH, 0)
     return best if sure and best != "chinese" else ENGLISH
 
 
