@@ -71,6 +71,7 @@ class Recall:
         self._thread: threading.Thread | None = None
         self._loading = threading.Lock()
         self._looked = -LOOK_S
+        self._complete = ""
         self.progress = (0, 0)
         """Chunks embedded by the background, and how many there were to embed."""
 
@@ -121,11 +122,25 @@ class Recall:
         Raises ``StorageError``.
         """
         behind = not self.refresh(REFRESH_S)
+        if self._without_vectors():
+            self.embed_new(REFRESH_S)
         result = self.hybrid.search(question, among, limit, explain=explain)
-        if behind:
-            stale = "stale: the index is still being brought up to date"
-            result = replace(result, notices=(*result.notices, stale))
-        return result
+        notices = ["stale: the index is still being brought up to date"] if behind else []
+        if missing := self._without_vectors():
+            notices.append(f"{missing} chunks are known by their words alone so far")
+        return replace(result, notices=(*result.notices, *notices)) if notices else result
+
+    def _without_vectors(self) -> int:
+        """Return how many chunks have no vector yet; 0 without an embedder."""
+        from memory.vectors import state_of
+
+        if (state := state_of(self.index)) == self._complete:
+            return 0
+        embedder = self._usable()
+        missing = self.index.count_unembedded(embedder.fingerprint)[0] if embedder else 0
+        if not missing:
+            self._complete = state
+        return missing
 
     def refresh(self, seconds: float) -> bool:
         """Bring the chunks up to date within so many seconds; return whether they are."""

@@ -43,6 +43,8 @@ recent, and what was kept on purpose, wins among equals; the assistant's own wor
 single Chinese characters count where there are no vectors."""
 _SOURCES = {"memory": 1.0, "notes": 0.7, "archive": 0.3, "dreams": -0.5, "jobs": -3.0}
 _ASSISTANT = -2.5
+_ECHO = -2.5
+"""What the user asked before echoes what is asked now and answers nothing."""
 NEAREST = 200
 """Chunks whose meaning is compared exactly; all others count as no nearer than the last of them."""
 _HALF_LIFE_DAYS = 180.0
@@ -193,7 +195,8 @@ def people_in(text: str, speakers: Sequence[str]) -> frozenset[str]:
 def _by_source(corpus: Corpus) -> Floats:
     worth = np.array([_SOURCES.get(name, 0.0) for name in corpus.source_names] or [0.0], np.float32)
     own = corpus.speakers == _code(corpus.speaker_names, "Reverie")
-    total: Floats = (worth[corpus.sources] + _ASSISTANT * own).astype(np.float32)
+    asked = (corpus.speakers == _code(corpus.speaker_names, "you")) & (corpus.flags & QUESTION > 0)
+    total: Floats = (worth[corpus.sources] + _ASSISTANT * own + _ECHO * asked).astype(np.float32)
     return total
 
 

@@ -31,9 +31,10 @@ from memory.vectors import (
 log = logging.getLogger(__name__)
 WORDS_FLOOR = 0.25
 """The share of a question's words that is an answer by itself."""
-SCORE_FLOOR, STRANGE_FLOOR = 4.0, 6.6
+SCORE_FLOOR, STRANGE_FLOOR, CHINESE_FLOOR = 6.0, 6.7, 4.0
 """With vectors, the score from which a chunk answers; the second where no word of the question stands
-anywhere: nonsense then scores 6.5 at most, and 4 is where the right answers to paraphrases begin."""
+anywhere: nonsense then scores 6.6 at most. Chinese has its own: its cosines lie closer together, and 4 is
+where the right answers to paraphrases begin (nonsense reaches 5.8 there and is not told apart)."""
 CHARACTERS_FLOOR = 0.1
 _NUMBER = re.compile(r"[\W\d_]*\d{3}[\W\d_]*|\S*[A-Za-z]\S*\d{3}\S*")
 _FEW = 3
@@ -366,9 +367,10 @@ def _answers(rows: dict[str, Floats], total: Floats, question: ranking.Question)
     answers = np.maximum(rows["words"], rows["window"]) >= WORDS_FLOOR
     answers |= rows["exact"] > 0
     if "meaning" in rows:
-        # Chinese paraphrases share no term, so there the words say nothing about sense or nonsense.
-        strange = not any(question.terms) and not CJK.search(question.text)
-        answers |= total >= (STRANGE_FLOOR if strange else SCORE_FLOOR)
+        if CJK.search(question.text):
+            answers |= total >= CHINESE_FLOOR
+        else:
+            answers |= total >= (SCORE_FLOOR if any(question.terms) else STRANGE_FLOOR)
     else:
         answers |= rows["words"] > 0  # nobody can tell more, so each word counts
         if "characters" in rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -237,24 +237,22 @@ def _recall(talk: _Talk, question: str) -> Step:
     return "\n".join([talk.say("found"), *(f"- {shown}" for _, shown in ranked)])
 
 
-def _found(talk: _Talk, question: str) -> Step:
-    """Search everything and quote what the user said or keeps; questions only echo what is asked now."""
+def _found(talk: _Talk, question: str, heading: str = "found", sources: Sequence[str] = ()) -> Step:
+    """Search and quote what the user said or keeps; questions only echo what is asked now."""
     if not talk.results:
-        return [("memory_search", {"query": question, "limit": 12})]
+        only = {"sources": list(sources)} if sources else {}
+        return [("memory_search", {"query": question, "limit": 12, **only})]
     if talk.result(0).error:
         return talk.result(0).text
     rows: dict[str, str] = {}
     for line in talk.result(0).text.splitlines():
         hit = _FOUND.match(line)
-        if (
-            hit
-            and not hit["text"].rstrip("… ").endswith(("?", "？"))
-            and "Reverie" not in hit["where"]
-        ):
+        echo = hit is None or hit["text"].rstrip("… ").endswith(("?", "？"))
+        if hit and not echo and "Reverie" not in hit["where"]:
             rows.setdefault(same_key(hit["text"]), f"- {hit['text']} ({hit['where']})")
     if not rows:
         return talk.say("found_nothing", what=one_line(question, 100))
-    return "\n".join([talk.say("found"), *list(rows.values())[:MOST_SHOWN]])
+    return "\n".join([talk.say(heading), *list(rows.values())[:MOST_SHOWN]])
 
 
 _FOUND = re.compile(r"^\[(?P<where>[^\]]*)\] (?P<text>.+)$")
@@ -278,12 +276,7 @@ def _said(result: Message) -> list[tuple[str, str]]:
 
 def _search(talk: _Talk, match: re.Match[str]) -> Step:
     what = match["what"].strip().rstrip("?？。.")
-    if not talk.results:
-        return [("memory_search", {"query": what, "sources": ["sessions", "notes"]})]
-    result = talk.result(0)
-    if result.error or result.text.startswith("Nothing found"):
-        return result.text if result.error else talk.say("found_nothing", what=what)
-    return f"{talk.say('said')}\n{result.text}"
+    return _found(talk, what, "said", ("sessions", "notes"))
 
 
 def _recent(talk: _Talk, _: re.Match[str]) -> Step:
