@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from assistant.tools.memory import WRITTEN
 from memory import entries
 from memory.clean import one_line
 from memory.doubts import Asked, Doubt, Memory, doubts
@@ -16,7 +17,7 @@ from memory.errors import StorageError
 from memory.facts import wish
 from memory.lock import Locked
 from memory.notes import MERGED_DAYS, strip_source
-from memory.transcript import Turn
+from memory.transcript import Message, Turn
 
 if TYPE_CHECKING:
     from assistant.app import Assistant
@@ -30,7 +31,7 @@ _SINCE = re.compile(r"\((?:since )?(\d{4}-\d\d-\d\d)\)\s*$")
 def keep_wish(app: Assistant, turn: Turn) -> str:
     """Store what the user asked to remember in so many words, if the turn did not; return a line
     that quotes it, or says why not; empty where nothing was asked."""
-    if turn.status != "done" or any(m.tool_name for m in turn.messages if "mem" in m.tool_name):
+    if turn.status != "done" or any(map(_was_stored, turn.messages)):
         return ""
     wished = wish(turn.messages[0].text, turn.started.astimezone(app.zone).date())
     if wished is None or any(m.tool_name == "forget_everywhere" for m in turn.messages):
@@ -54,6 +55,15 @@ def keep_wish(app: Assistant, turn: Turn) -> str:
     if before.raw != after.raw:
         app.memory_was_changed(target, done)
     return f"{place.path.name}, {one_line(done[0], 200)}"
+
+
+def _was_stored(message: Message) -> bool:
+    """Whether a message is the answer of the memory tool to something that it wrote."""
+    return (
+        message.tool_name == "memory"
+        and not message.error
+        and any(line.startswith(WRITTEN) for line in message.text.splitlines())
+    )
 
 
 def open_doubt(app: Assistant) -> Doubt | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +13,8 @@ from assistant.history import History
 from assistant.home import Home
 from assistant.recall import purge
 from memory.atomic import write_atomic
-from memory.clean import one_line
 from memory.entries import MemoryFile, same_key
+from memory.exact_lines import ExactLines, plain, remove_copies
 from memory.facts import facts
 from memory.forgotten import (
     Needle,
@@ -113,14 +113,20 @@ def from_session(
     """Return what the assistant wrote down because of a session; changes nothing."""
     turns = store.turns(session.id)
     ids = {turn.id for turn in turns}
-    written = {_plain(line) for line in history.written_in(ids)}
-    paths = [home.user, home.memory, home.archive, *sorted(home.notes.glob("*.md"))]
-    standing = {
-        strip_source(entry.text)
-        for path in paths
-        for entry in MemoryFile.read(path).entries
-        if _plain(entry.text) in written or source_turn(entry.text) in ids
-    }
+    written, by_hand = history.written_in(ids)
+    ours, theirs = set(map(plain, written)), {(name, plain(line)) for name, line in by_hand}
+    standing = set()
+    for path in _memories(home):
+        name = path.relative_to(home.root).as_posix()
+        for entry in MemoryFile.read(path).entries:
+            text = strip_source(entry.text)
+            turn = source_turn(entry.text)
+            if turn in ids or (
+                not turn
+                and all(plain(line) in ours for line in text.splitlines())
+                and (name, plain(text)) not in theirs
+            ):
+                standing.add(text)
     elsewhere = {text: _told_elsewhere(store, text, session.id) for text in standing}
     return FromSession(
         session=session,
@@ -129,8 +135,8 @@ def from_session(
     )
 
 
-def _plain(line: str) -> str:
-    return strip_source(line.strip().lstrip("-*+ ").strip())
+def _memories(home: Home) -> list[Path]:
+    return [home.user, home.memory, home.archive, *sorted(home.notes.glob("*.md"))]
 
 
 def _told_elsewhere(store: SessionStore, text: str, session: str) -> int:
@@ -150,35 +156,33 @@ def forget_session(
 ) -> None:
     """Delete a session and all that came from it alone, in files and in the history. A note that
     another session tells too stays and names that one as its source from now on."""
-    turns = store.turns(found.session.id)
-    ids = {turn.id for turn in turns}
-    said = [one_line(turn.messages[0].text, 80) for turn in turns if turn.messages]
+    ids = {turn.id for turn in store.turns(found.session.id)}
+    history.keep_hand_edits()
+    _, by_hand = history.written_in(set())
+    theirs = {(name, plain(line)) for name, line in by_hand}
+    lines = ExactLines(found.only_here)
     with locked(home.lock):
         store.delete(found.session.id)
-        if needle := _any_of(found.only_here):  # what other chats were told of it goes as well
-            remove_from(store, needle, now)
+        remove_copies(store, lines)
         other = dict(found.told_elsewhere)
-        for path in (home.user, home.memory, home.archive, *home.notes.glob("*.md")):
-            file = MemoryFile.read(path)
+        for path in _memories(home):
+            file = before = MemoryFile.read(path)
+            name = path.relative_to(home.root).as_posix()
             for entry in reversed(file.entries):
                 text, turn = strip_source(entry.text), source_turn(entry.text)
-                if text in found.only_here:
-                    file = file.remove(entry)
-                elif turn in ids and text in other:
+                if turn in ids and text in other:
                     file = file.replace(
                         entry, entry.text.replace(short_id(turn), short_id(other[text]))
                     )
-            if file.raw != MemoryFile.read(path).raw:
+                elif text in found.only_here and (
+                    turn in ids or (not turn and (name, plain(text)) not in theirs)
+                ):
+                    file = file.remove(entry)
+            if file.raw != before.raw:
                 write_atomic(path, file.to_bytes())
-        less = _any_of(found.only_here)
-        purge(home.root, less.within if less else lambda _: False, [f"session:{found.session.id}"])
-    nothing = Needle("\0")
-    history.rewrite(_any_of(found.only_here) or nothing, messages=_any_of(said))
-
-
-def _any_of(texts: Sequence[str]) -> Needle | None:
-    long = [text for text in texts if len(text) >= SHORTEST]
-    return Needle(long[0], tuple(long[1:])) if long else None
+        purge(home.root, lines.within, [f"session:{found.session.id}"])
+    kept_by_hand = {text for _, text in theirs}
+    history.rewrite(ExactLines(set(found.only_here) - kept_by_hand), ids)
 
 
 def _needle(text: str) -> Needle:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,11 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 from assistant import own_writes
 from assistant.errors import ReverieError
-from assistant.rewriting import Rewriter, break_stale_locks
+from assistant.rewriting import (
+    Rewriter,
+    Scrub,
+    break_stale_locks,
+    file_at,
+    head_of,
+    index_head,
+    parent_of,
+    walk,
+)
 from assistant.unapply import without
 from memory.atomic import write_atomic
 from memory.clean import one_line
-from memory.forgotten import Needle
 from memory.lock import locked
 from memory.notes import long_id, short_id
 
@@ -221,7 +229,7 @@ class History:
         if not self._exists():
             return []
         with self._open() as repo:
-            return [_change_of(repo, commit) for commit in _walk(repo, limit)]
+            return [_change_of(repo, commit) for commit in walk(repo, limit)]
 
     def lines(self, wanted: str, limit: int = 2_000) -> Iterator[tuple[Change, str, str, str]]:
         """Yield (change, file, ``+`` or ``-``, line) for each line that held all words of
@@ -231,20 +239,26 @@ class History:
             if all(word in line.casefold() for word in words):
                 yield change, name, sign, line
 
-    def written_in(self, turns: set[int]) -> list[str]:
-        """Return the lines that came into files because of ``turns``."""
-        moved = self._moved(1_000_000)
-        return [line for change, _, sign, line in moved if sign == "+" and change.turn in turns]
+    def written_in(self, turns: set[int]) -> tuple[set[str], set[tuple[str, str]]]:
+        """Return the lines that came into files because of ``turns``, and as (file, line) those that a
+        person wrote."""
+        written, by_hand = set(), set()
+        for change, name, sign, line in self._moved(1_000_000):
+            if sign == "+" and change.turn in turns:
+                written.add(line)
+            elif sign == "+" and change.what.startswith((BY_HAND, BEGINNING)):
+                by_hand.add((name, line))
+        return written, by_hand
 
     def _moved(self, limit: int) -> Iterator[tuple[Change, str, str, str]]:
         if not self._exists():
             return
         with self._open() as repo:
-            for commit in reversed(_walk(repo, limit)):
+            for commit in reversed(walk(repo, limit)):
                 change = _change_of(repo, commit)
                 for name in change.files:
-                    before = _lines(_file_at(repo, _parent(repo, commit), name))
-                    after = _lines(_file_at(repo, commit, name))
+                    before = _lines(file_at(repo, parent_of(repo, commit), name))
+                    after = _lines(file_at(repo, commit, name))
                     for sign, some, others in (("-", before, after), ("+", after, before)):
                         for line in some:
                             if line not in others:
@@ -269,9 +283,10 @@ class History:
                 if repo.object_store[sha].type_name in (b"blob", b"commit")
             )
 
-    def rewrite(self, needle: Needle, messages: Needle | None = None) -> None:
+    def rewrite(self, needle: Scrub, turns: Collection[int] = ()) -> None:
         """Write the history anew without a text: blobs, names and messages are mended, ids change, and
-        the old objects are gone. Hand edits that are not committed yet are committed first."""
+        the old objects are gone. What was said in ``turns`` goes from their messages. Hand edits that
+        are not committed yet are committed first; the files themselves are not touched."""
         if not self._exists():
             return
         from dulwich.refs import Ref
@@ -284,8 +299,8 @@ class History:
                 shutil.rmtree(fresh, ignore_errors=True)
                 fresh.mkdir(mode=0o700)
                 new = Repo.init_bare(str(fresh))
-                commits = list(reversed(_walk(old, 1_000_000)))
-                head = Rewriter(old, new, needle, messages or needle).run(commits)
+                commits = list(reversed(walk(old, 1_000_000)))
+                head = Rewriter(old, new, needle, {short_id(turn) for turn in turns}).run(commits)
                 if head:
                     branch = Ref(b"refs/heads/main")
                     new.refs[branch] = head
@@ -299,7 +314,7 @@ class History:
             fresh.rename(self._root / ".git")
             shutil.rmtree(aside)
             with self._open() as repo:
-                repo.get_worktree().reset_index()
+                index_head(repo, head_of(repo))
 
     # -- undo -------------------------------------------------------------------------------
 
@@ -330,7 +345,7 @@ class History:
             return change
 
     def _find(self, repo: Repo, change_id: str) -> Any:
-        commits = _walk(repo, 5_000)
+        commits = walk(repo, 5_000)
         undone = {_trailer(commit, "Undoes") for commit in commits}
         for commit in commits:
             id = commit.id.decode()
@@ -356,8 +371,8 @@ class History:
         """Return the content of each file without the change; None means that it goes."""
         result: dict[str, bytes | None] = {}
         for name in change.files:
-            after = _file_at(repo, commit, name)
-            before = _file_at(repo, _parent(repo, commit), name)
+            after = file_at(repo, commit, name)
+            before = file_at(repo, parent_of(repo, commit), name)
             path = self._root / name
             now = path.read_bytes() if path.exists() else None
             if now == after:
@@ -376,42 +391,10 @@ class History:
         return result
 
 
-def _head(repo: Repo) -> Any:
-    from dulwich.refs import HEADREF
-
-    try:
-        return repo[repo.refs[HEADREF]]
-    except KeyError:
-        return None
-
-
-def _walk(repo: Repo, limit: int) -> list[Any]:
-    if _head(repo) is None:
-        return []
-    return [entry.commit for entry in repo.get_walker(max_entries=limit)]
-
-
-def _parent(repo: Repo, commit: Any) -> Any:
-    return repo[commit.parents[0]] if commit.parents else None
-
-
-def _file_at(repo: Repo, commit: Any, name: str) -> bytes | None:
-    from dulwich.object_store import tree_lookup_path
-
-    if commit is None:
-        return None
-    try:
-        _, sha = tree_lookup_path(repo.get_object, commit.tree, name.encode())
-    except KeyError:
-        return None
-    content: bytes = repo.get_object(sha).as_raw_string()
-    return content
-
-
 def _change_of(repo: Repo, commit: Any) -> Change:
     from dulwich.diff_tree import tree_changes
 
-    parent = _parent(repo, commit)
+    parent = parent_of(repo, commit)
     files = []
     for change in tree_changes(repo.object_store, parent.tree if parent else None, commit.tree):
         side: Any = change.new if change.new and change.new.path else change.old

@@ -12,6 +12,7 @@ from assistant.after_turn import Step
 from assistant.background import BackgroundModel
 from assistant.errors import ProviderError
 from assistant.recall import recalled_in
+from assistant.tools.memory import WRITTEN
 from memory.clean import one_line
 from memory.consolidation import proposal
 from memory.entries import MemoryFile
@@ -144,7 +145,7 @@ def _what_changed(turn: Turn) -> str:
         for message in turn.messages
         if message.tool_name == "memory" and not message.error
         for line in message.text.splitlines()
-        if line.startswith(("added:", "replaced:", "removed:"))
+        if line.startswith(WRITTEN)
     ]
     said = one_line(turn.messages[0].text, 80) if turn.messages else ""
     return f"Memory: {one_line('; '.join(done), 160)}" if done else f"Notes: {said}"

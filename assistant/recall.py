@@ -267,7 +267,7 @@ class Recall:
             "embedded": count - missing,
             "embedder": embedder.name if embedder else "none",
             "behind": self.sources.is_behind(self.index),
-            "left_out": self.sources.left_out,
+            "left_out": self.index.left_out(),
         }
 
     def document(self, name: str) -> Document:
@@ -307,7 +307,7 @@ class Recall:
                     self.refresh(float("inf"))
                     self.hybrid.warm()  # answers first; vectors that are missing take longer
                     self.catch_up(self._stop.is_set)
-                except (StorageError, OSError, RuntimeError):
+                except Exception:  # the next change gets its chance, whatever this one was
                     log.exception("the index could not be brought up to date")
                 self._wake.wait(_CHECK_S)
         finally:
@@ -325,6 +325,7 @@ class Recall:
             self.sources.update(self.index, stop)
         if stop():
             return "stopped"
+        self.index.prune()
         try:
             embedder = self.embedder()
         except RuntimeError as error:

@@ -71,9 +71,10 @@ class Chunk:
 
 
 def tokens(text: str) -> float:
-    """Return about how many tokens a text has."""
+    """Return about how many tokens a text has; what has no spaces (base64) counts by its characters."""
     wide = len(CJK.findall(text))
-    return wide + 1.3 * len(CJK.sub(" ", text).split() if wide else text.split())
+    rest = CJK.sub(" ", text) if wide else text
+    return wide + max(1.3 * len(rest.split()), (len(rest) - rest.count(" ")) / 10)
 
 
 def entry_chunks(text: str, *, day: date | None = None, trust: str = "user") -> list[Chunk]:
@@ -89,7 +90,7 @@ def entry_chunks(text: str, *, day: date | None = None, trust: str = "user") -> 
         if not part.strip():
             line += part.count("\n")
             return
-        for piece in section_chunks(part, trust=trust, day=day, titles=titles):
+        for piece in section_chunks(part, trust=trust, day=day, titles=titles, bare=False):
             found.append(_moved(piece, line))
         line += part.count("\n")
 
@@ -124,19 +125,27 @@ def _moved(chunk: Chunk, lines: int) -> Chunk:
 
 
 def section_chunks(
-    text: str, *, trust: str = "file", day: date | None = None, titles: list[str] | None = None
+    text: str,
+    *,
+    trust: str = "file",
+    day: date | None = None,
+    titles: list[str] | None = None,
+    bare: bool = True,
 ) -> list[Chunk]:
     """Return the sections of a Markdown or plain text as chunks. ``titles`` holds the headings above
-    and is kept up to date."""
+    and is kept up to date; ``bare`` makes a heading with nothing below it a chunk, too."""
     trail = titles if titles is not None else []
     found: list[Chunk] = []
     start, held = 1, list[str]()
     fence = ""
 
-    def close() -> None:
+    def close(next_level: int = 0) -> None:
         title = " > ".join(t for t in trail if t and not _is_day(t))
         like = Chunk(text="", first=0, last=0, day=day, title=title, trust=trust)
-        found.extend(_pieces(held, start, like))
+        pieces = list(_pieces(held, start, like))
+        if bare and title and not pieces and next_level <= len(trail):
+            pieces = [replace(like, text=trail[-1], first=start - 1, last=start - 1)]
+        found.extend(pieces)
 
     for number, line in enumerate(text.split("\n"), 1):
         mark = line.lstrip()[:3]
@@ -146,8 +155,8 @@ def section_chunks(
         if heading is None:
             held.append(line)
             continue
-        close()
         level = len(heading[1])
+        close(level)
         trail[level - 1 :] = [""] * (level - 1 - len(trail)) + [heading[2]]
         start, held = number + 1, []
     close()

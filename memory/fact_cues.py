@@ -65,7 +65,7 @@ QUESTION = _any(
 )
 REQUEST = _any(
     r"^\s*(?:please |pls |plz |can you |could you |just |ok |now )*(?:tell|show|give|find|search|write|read|run"
-    r"|list|explain|translate|help|suggest|recommend|make|set|create|draw|calculate|compare|plan|book|send"
+    r"|list|explain|translate|help|suggest|recommend|make|set|create|draw|calculate|compute|fix|debug|compare|plan|book|send"
     r"|start|try|open|convert|forget|repeat|continue|go on|stop there|delete|remove|undo)\b",
     r"^(?:请|麻烦|帮我|帮忙|给我|替我|告诉我|讲|说|来个|来一|定个|查|算|推荐|介绍|列|写|画|翻)",
 )
@@ -170,10 +170,15 @@ REMEMBER = _any(
     r"^(?:请|帮我|你)*(?:记住|记下|记一下|记得|记着|别忘了|备注)[:：,，]?\s*(?P<zh>.+)$",
 )
 NO_WISH = _any(
-    r"^(?:to|when|how|what|who|where|why|if|me|us|him|her|them|the time)\b",
-    r"^(?:去|要|提醒|那次|当时)",
+    r"^(?:to|when|how|what|who|where|why|if|me|us|him|her|them|the time|last (?:time|week|year)|that time)\b",
+    r"^(?:that |, )?(?:i|we) (?:told|asked|said|mentioned|showed)\b|^(?:that )?you\b",
+    r"^(?:去|要|提醒|那次|当时|上次|我(?:跟你)?说过|我告诉过)",
 )
 """After "remember": a task or a recollection, not a fact to keep."""
+TAKEN_BACK = _any(
+    r"\b(?:no,? wait|never ?mind|scratch that|forget (?:that|it)|actually,? (?:no|don'?t)|don'?t (?:remember|store|save) (?:that|it|this))\b",
+    r"算了|不用记|别记|当我没说",
+)
 CORRECTING = _any(
     r"^\s*(?:no|nope|nah|not quite|actually|wrong|that'?s (?:wrong|not)|it'?s .{1,40},? not|i said|i meant|other way|close,? but|almost|hm,? no|wait|correction|small correction|sorry,? (?:it'?s|i meant))\b",
     r",? not (?:the |a |on |in |at )?[\w' ]{1,24}[.!]?\s*$|\bby the way, not\b|\bwrong way round\b|\bwith (?:a|an|one|two) [a-z]\b",

@@ -132,7 +132,9 @@ def wish(text: str, today: date) -> Fact | None:
         if match is None or cues.QUESTION.search(sentence):
             continue
         told = (match["what"] or match["zh"]).strip(" .。!！")
-        if not told or cues.NO_WISH.search(told):
+        if len(told.split()) < 2 and not CJK.search(told):
+            return None
+        if cues.NO_WISH.search(told) or cues.TAKEN_BACK.search(own or "") or _then_asks(told):
             return None
         told = absolute(told[0].upper() + told[1:], today)
         kind = _kind(told, today, corrects=False) or "fact"
@@ -141,6 +143,11 @@ def wish(text: str, today: date) -> Fact | None:
             kind=kind, text=told, about_user=about_user, negated=bool(cues.NEGATIVE.search(told))
         )
     return None
+
+
+def _then_asks(told: str) -> bool:
+    """Whether a clause behind the first is a request: "note that f(x) = 2x, compute f(3)" is a task."""
+    return any(cues.REQUEST.search(clause) for clause in re.split(r"[,;，；]\s*", told)[1:])
 
 
 def is_statement(text: str) -> bool:
@@ -161,7 +168,7 @@ def _own_words(text: str) -> str | None:
             text = re.split(r"[:：]", head)[0] if len(text) > 60 else ""
     if len(cues.TABLE_ROW.findall(text)) > 1:
         text = cues.TABLE_ROW.sub("", text)
-    lines = [line for line in text.split("\n") if not cues.CODE.search(line)]
+    lines = [line for line in text.split("\n") if not cues.CODE.search(line) and line[:1] != ">"]
     return _QUOTED.sub(" ", "\n".join(lines))
 
 

@@ -20,11 +20,12 @@ from memory import db, terms
 from memory.chunks import Chunk
 from memory.errors import Corrupt, StorageError
 
-SCHEMA = 1
+SCHEMA = 2
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
-  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL, stamp TEXT NOT NULL);
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL, stamp TEXT NOT NULL,
+  left_out TEXT NOT NULL DEFAULT '');
 CREATE TABLE chunks (
   id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
   position INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, day INTEGER NOT NULL,
@@ -71,7 +72,11 @@ class Index:
             connection = self._opened()
         except (StorageError, sqlite3.DatabaseError):
             self.clear()
-            connection = self._opened()
+            try:
+                connection = self._opened()
+            except (Corrupt, sqlite3.DatabaseError):
+                self.clear(vectors=True)
+                connection = self._opened()
         self._local.connection, self._local.inode = connection, _inode(self.path)
         return connection
 
@@ -108,19 +113,31 @@ class Index:
             known.close()
             self._local.connection = None
 
-    def clear(self) -> None:
-        """Delete chunks, terms and what Chroma holds; vectors stay, so that nothing is embedded twice."""
+    def clear(self, *, vectors: bool = False) -> None:
+        """Delete chunks, terms and what Chroma holds. Vectors stay unless they are asked for, so that
+        nothing is embedded twice."""
         self.close()
-        for path in self.folder.glob("index.db*"):
-            path.unlink(missing_ok=True)
+        for pattern in ("index.db*", "vectors.db*") if vectors else ("index.db*",):
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "chroma", ignore_errors=True)
+
+    def heal(self) -> None:
+        """Begin anew what is damaged, the vectors only where they are: those are costly."""
+        sound = False
+        try:
+            found = self.connection().execute("PRAGMA vectors.quick_check(1)").fetchone()
+            sound = found is not None and found[0] == "ok"
+        except (StorageError, sqlite3.DatabaseError):
+            pass
+        self.clear(vectors=not sound)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
         """Return the rows of a query. Raises :class:`StorageError`."""
         try:
             return db.retrying(lambda: self.connection().execute(sql, values).fetchall())
         except Corrupt:
-            self.clear()
+            self.heal()
             return db.retrying(lambda: self.connection().execute(sql, values).fetchall())
 
     # -- meta -------------------------------------------------------------------------------
@@ -145,29 +162,50 @@ class Index:
         """Return for each document what it was like when it was indexed."""
         return {row[0]: row[1] for row in self.rows("SELECT path, stamp FROM documents")}
 
+    def left_out(self) -> list[str]:
+        """Return the documents that could not be indexed, each with the reason."""
+        rows = self.rows("SELECT path, left_out FROM documents WHERE left_out != '' ORDER BY path")
+        return [f"{row[0]} {row[1]}" for row in rows]
+
     # -- writing ----------------------------------------------------------------------------
 
     def put(
-        self, path: str, source: str, stamp: str, chunks: Sequence[Chunk], *, extend: bool = False
+        self,
+        path: str,
+        source: str,
+        stamp: str,
+        chunks: Sequence[Chunk],
+        *,
+        extend: bool = False,
+        left_out: str = "",
     ) -> int:
         """Store a document's chunks in place of those there were, or with ``extend`` behind them;
-        return how many are new. A chunk that stands as it stood keeps its id."""
+        return how many are new. A chunk that stands as it stood keeps its id. ``left_out`` says why a
+        document has none."""
         try:
-            return self._put(path, source, stamp, chunks, extend)
-        except BaseException:
+            return self._put(path, source, stamp, chunks, extend, left_out)
+        except BaseException as error:
             self._words_of = ""  # ids that were rolled back are none
+            if isinstance(error, Corrupt):
+                self.heal()
             raise
 
     def _put(
-        self, path: str, source: str, stamp: str, chunks: Sequence[Chunk], extend: bool
+        self,
+        path: str,
+        source: str,
+        stamp: str,
+        chunks: Sequence[Chunk],
+        extend: bool,
+        left_out: str,
     ) -> int:
         with db.transaction(self.connection()) as connection:
             document = connection.execute(
-                "INSERT INTO documents(path, source, stamp) VALUES (?,?,?) ON CONFLICT(path)"
-                " DO UPDATE SET stamp = excluded.stamp RETURNING id",
-                (path, source, stamp),
+                "INSERT INTO documents(path, source, stamp, left_out) VALUES (?,?,?,?) ON CONFLICT(path)"
+                " DO UPDATE SET stamp = excluded.stamp, left_out = excluded.left_out RETURNING id",
+                (path, source, stamp, left_out),
             ).fetchone()[0]
-            known: dict[bytes, list[int]] = {}
+            known: dict[bytes, list[sqlite3.Row]] = {}
             first = 0
             if extend:
                 first = connection.execute(
@@ -176,39 +214,52 @@ class Index:
                 ).fetchone()[0]
             else:
                 for row in connection.execute(
-                    "SELECT id, digest FROM chunks WHERE document = ? ORDER BY position DESC",
+                    "SELECT id, digest, title FROM chunks WHERE document = ? ORDER BY position DESC",
                     (document,),
                 ):
-                    known.setdefault(row[1], []).append(row[0])
+                    known.setdefault(row["digest"], []).append(row)
             new = 0
             for position, chunk in enumerate(chunks, first):
                 same = known.get(chunk.digest)
                 if same:
+                    stood = same.pop()
                     connection.execute(
-                        "UPDATE chunks SET position=?, first=?, last=?, day=?, kind=?, title=? WHERE id=?",
-                        (position, chunk.first, chunk.last, _ordinal(chunk.day), chunk.kind, chunk.title,
-                         same.pop()),
+                        "UPDATE chunks SET position=?, first=?, last=?, day=?, kind=?, flags=? WHERE id=?",
+                        (position, chunk.first, chunk.last, _ordinal(chunk.day), chunk.kind, chunk.flags,
+                         stood["id"]),
                     )  # fmt: skip
+                    if stood["title"] != chunk.title:
+                        length, ids = self._counted(connection, chunk)
+                        connection.execute(
+                            "UPDATE chunks SET title=?, length=?, terms=? WHERE id=?",
+                            (chunk.title, length, ids, stood["id"]),
+                        )
                 else:
                     self._insert(connection, document, position, chunk)
                     new += 1
-            for id in (id for ids in known.values() for id in ids):
-                connection.execute("DELETE FROM chunks WHERE id = ?", (id,))
+            gone = [row["id"] for rows in known.values() for row in rows]
+            connection.executemany("DELETE FROM chunks WHERE id = ?", [(id,) for id in gone])
+            if gone:
+                self._left(connection)
             self._moved_on(connection)
         return new
 
     def _insert(
         self, connection: sqlite3.Connection, document: int, position: int, chunk: Chunk
     ) -> None:
-        words = terms.terms(chunk.counted)
-        ids = self._term_ids(connection, words)
+        length, ids = self._counted(connection, chunk)
         connection.execute(
             "INSERT INTO chunks(document, position, first, last, day, kind, speaker, title, trust, text,"
             " flags, length, digest, terms) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (document, position, chunk.first, chunk.last, _ordinal(chunk.day), chunk.kind, chunk.speaker,
-             chunk.title, chunk.trust, chunk.text, chunk.flags,
-             sum(not terms.is_alone(word) for word in words), chunk.digest, array("i", ids).tobytes()),
+             chunk.title, chunk.trust, chunk.text, chunk.flags, length, chunk.digest, ids),
         )  # fmt: skip
+
+    def _counted(self, connection: sqlite3.Connection, chunk: Chunk) -> tuple[int, bytes]:
+        """Return a chunk's length in terms, and the ids of its terms as they are stored."""
+        words = terms.terms(chunk.counted)
+        ids = array("i", self._term_ids(connection, words)).tobytes()
+        return sum(not terms.is_alone(word) for word in words), ids
 
     def _term_ids(self, connection: sqlite3.Connection, words: Iterable[str]) -> list[int]:
         known = self._vocabulary(connection)
@@ -238,7 +289,29 @@ class Index:
         with db.transaction(self.connection()) as connection:
             for path in paths:
                 connection.execute("DELETE FROM documents WHERE path = ?", (path,))
+            self._left(connection)
             self._moved_on(connection)
+
+    def _left(self, connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('unused words', '1')")
+
+    def prune(self) -> None:
+        """Delete the words that no chunk holds any more: what a person deleted stays nowhere."""
+        if not self.meta("unused words"):
+            return
+        with db.transaction(self.connection()) as connection:
+            used: set[int] = set()
+            for row in connection.execute("SELECT terms FROM chunks"):
+                used.update(array("i", row[0]))
+            known = connection.execute("SELECT id FROM vocabulary").fetchall()
+            connection.executemany(
+                "DELETE FROM vocabulary WHERE id = ?", [(r[0],) for r in known if r[0] not in used]
+            )
+            connection.execute("DELETE FROM meta WHERE key = 'unused words'")
+            # Ids may be given anew from here: whoever knows them by heart must read them again.
+            connection.execute(
+                "UPDATE meta SET value = ? WHERE key = 'epoch'", (secrets.token_hex(8),)
+            )
 
     def _moved_on(self, connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
@@ -267,21 +340,29 @@ class Index:
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[bytes, bytes]]) -> None:
         """Store (digest, float16 vector) pairs of a model."""
-        with db.transaction(self.connection()) as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO vectors.vectors VALUES (?,?,?)",
-                [(model, digest, vector) for digest, vector in vectors],
-            )
-            connection.execute(
-                "INSERT INTO meta VALUES ('vectors', '1') ON CONFLICT(key) DO UPDATE SET value = value + 1"
-            )
+        try:
+            with db.transaction(self.connection()) as connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO vectors.vectors VALUES (?,?,?)",
+                    [(model, digest, vector) for digest, vector in vectors],
+                )
+                connection.execute(
+                    "INSERT INTO meta VALUES ('vectors', '1')"
+                    " ON CONFLICT(key) DO UPDATE SET value = value + 1"
+                )
+        except Corrupt:
+            self.heal()
+            raise
 
     def drop_vectors(self, digests: Iterable[bytes]) -> None:
-        """Delete vectors for good: for what was forgotten."""
+        """Delete vectors for good: those of what was forgotten, and all that no chunk has any more."""
         connection = self.connection()
         with db.transaction(connection):
             connection.executemany(
                 "DELETE FROM vectors.vectors WHERE digest = ?", [(digest,) for digest in digests]
+            )
+            connection.execute(
+                "DELETE FROM vectors.vectors WHERE digest NOT IN (SELECT digest FROM chunks)"
             )
         connection.execute("PRAGMA vectors.wal_checkpoint(TRUNCATE)")
 

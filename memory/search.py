@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Sequence
@@ -40,6 +41,8 @@ _NUMBER = re.compile(r"[\W\d_]*\d{3}[\W\d_]*|\S*[A-Za-z]\S*\d{3}\S*")
 _FEW = 3
 _SHORT = 400
 """Characters up to which a text is compared as a statement; a longer one only letter by letter."""
+LONGEST_QUESTION = 2_000
+"""Characters of a question that count: a page that was pasted asks with its beginning."""
 SNIPPET = 400
 """Characters of a snippet: a note's bullet whole."""
 _PIECE = re.compile(f"[{CJK_RANGE}]{{1,2}}|[^\\s{CJK_RANGE}]+")
@@ -154,6 +157,7 @@ class HybridSearch:
         With ``floor`` off even what hardly answers is returned. Raises ``StorageError``.
         """
         corpus = self._fresh()
+        question = question[:LONGEST_QUESTION]
         if not corpus.n or not question.strip():
             return Result(hits=())
         among = among or Filter()
@@ -259,8 +263,10 @@ class HybridSearch:
         )
 
     def _term_ids(self, words: Sequence[str]) -> dict[str, int]:
-        marks = ",".join("?" * len(words))
-        found = self.index.rows(f"SELECT term, id FROM vocabulary WHERE term IN ({marks})", words)
+        found = self.index.rows(
+            "SELECT term, id FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))",
+            (json.dumps(words),),
+        )
         return {row[0]: row[1] for row in found}
 
     def _allowed(self, corpus: Corpus, among: Filter) -> Any:
@@ -278,11 +284,10 @@ class HybridSearch:
         if among.until:
             allowed &= (corpus.days > 0) & (corpus.days <= among.until.toordinal())
         if among.without:
-            marks = ",".join("?" * len(among.without))
             out = self.index.rows(
-                f"SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document"
-                f" WHERE d.source IN ('sessions', 'jobs') AND c.first IN ({marks})",
-                sorted(among.without),
+                "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.source IN"
+                " ('sessions', 'jobs') AND c.first IN (SELECT value FROM json_each(?))",
+                (json.dumps(sorted(among.without)),),
             )
             allowed &= ~np.isin(corpus.ids, [row[0] for row in out])
         return allowed
@@ -325,11 +330,11 @@ class HybridSearch:
         return hits
 
     def _texts(self, ids: Sequence[int]) -> dict[int, Any]:
-        marks = ",".join("?" * len(ids))
         found = self.index.rows(
             "SELECT c.id, d.path, d.source, c.first, c.last, c.day, c.kind, c.speaker, c.trust, c.title,"
-            f" c.text FROM chunks c JOIN documents d ON d.id = c.document WHERE c.id IN ({marks})",
-            ids,
+            " c.text FROM chunks c JOIN documents d ON d.id = c.document"
+            " WHERE c.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
         )
         return {row["id"]: row for row in found}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import stat
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,16 +48,16 @@ class Document:
         return Path(self.place)
 
     def stamp(self) -> str:
-        """Return what changes when the file does; '' when it is gone."""
+        """Return what changes when the file does, its rights included; '' when it is gone."""
         try:
             status = os.stat(self.place)  # noqa: PTH116 - a thousand times a search: pathlib costs ten times as much
         except OSError:
             return ""
-        return f"{status.st_mtime_ns}.{status.st_size}.{status.st_ino}"
+        return f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_size}.{status.st_ino}"
 
     def chunks(self) -> list[Chunk]:
-        """Return the pieces of the file. Raises ``OSError``."""
-        text = self.path.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
+        """Return the pieces of the file. Raises ``OSError`` and :class:`LeftOut`."""
+        text = _read(self.place).decode("utf-8", "replace").removeprefix("\ufeff")
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         found = _DAY.search(self.name)
         day = date.fromisoformat(found[1]) if found and _is_date(found[1]) else None
@@ -65,6 +66,22 @@ class Document:
         if self.source in ("memory", "archive", "notes"):
             return entry_chunks(text, day=day)
         return section_chunks(text, trust="assistant" if self.source == "dreams" else "file")
+
+
+class LeftOut(Exception):
+    """A file that is not indexed; the message says why."""
+
+
+def _read(place: str) -> bytes:
+    """Return the bytes of a regular file: opening anything else could wait for ever."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise LeftOut("is no regular file")
+        if status.st_size > LARGEST:
+            raise LeftOut(f"is larger than {LARGEST // 1_000_000} MB")
+        return file.read(LARGEST + 1)
 
 
 def _is_date(text: str) -> bool:
@@ -82,7 +99,7 @@ def _skill(text: str) -> list[Chunk]:
     front = _FRONT.match(text)
     try:
         said = yaml.safe_load(front[1]) if front else None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date that is none
         said = None
     if not isinstance(said, dict) or not said.get("description"):
         return section_chunks(text, trust="file")[:1]
@@ -108,8 +125,6 @@ class Sources:
         self._folders = tuple(folders)
         self._store = store
         self._zone = zone
-        self.left_out: list[str] = []
-        """Files that are too large or cannot be read, with the reason."""
 
     def documents(self) -> list[Document]:
         """Return the files, the most telling first."""
@@ -125,12 +140,12 @@ class Sources:
         ]
         for name in sorted(_files(f"{root}/memory", (".md",)), reverse=True):
             source = "notes" if _DAY.search(name) else "archive"
-            found.append(Document(name=name[len(root) + 1 :], place=name, source=source))
+            found.append(Document(name=_shown(name[len(root) + 1 :]), place=name, source=source))
         for name in _files(f"{root}/skills", ("SKILL.md",)):
-            found.append(Document(name=name[len(root) + 1 :], place=name, source="skills"))
+            found.append(Document(name=_shown(name[len(root) + 1 :]), place=name, source="skills"))
         for folder in self._folders:
             for name in _files(str(folder), _TEXT):
-                found.append(Document(name=name, place=name, source="files"))
+                found.append(Document(name=_shown(name), place=name, source="files"))
         return found
 
     def update(self, index: Index, stop: Callable[[], bool] = lambda: False) -> int:
@@ -147,7 +162,7 @@ class Sources:
         stamps = index.stamps()
         documents = self.documents()
         names = {document.name for document in documents}
-        if any(stamps.get(d.name) != d.stamp() for d in documents):
+        if any(d.stamp() not in ("", stamps.get(d.name)) for d in documents):
             return True
         if any(not name.startswith("session:") and name not in names for name in stamps):
             return True
@@ -161,22 +176,13 @@ class Sources:
         if gone:
             index.remove(gone)
         new = 0
-        self.left_out = []
         for document in documents:
             stamp = document.stamp()
             if stop():
                 break
-            if not stamp or stamps.get(document.name) == stamp:
-                continue
-            try:
-                if document.path.stat().st_size > LARGEST:
-                    self.left_out.append(
-                        f"{document.name} is larger than {LARGEST // 1_000_000} MB"
-                    )
-                    continue
-                new += index.put(document.name, document.source, stamp, document.chunks())
-            except OSError as error:
-                self.left_out.append(f"{document.name} cannot be read ({error.strerror})")
+            if stamp and stamps.get(document.name) != stamp:
+                chunks, problem = _chunks_or_why(document)
+                new += index.put(document.name, document.source, stamp, chunks, left_out=problem)
         return new
 
     # -- sessions ---------------------------------------------------------------------------
@@ -244,20 +250,64 @@ class Sources:
         return found, len(rows)
 
 
+def _chunks_or_why(document: Document) -> tuple[list[Chunk], str]:
+    """Return a file's chunks, or none and why: one bad file must not keep the others from being found."""
+    try:
+        return document.chunks(), ""
+    except LeftOut as reason:
+        return [], str(reason)
+    except OSError as error:
+        return [], f"cannot be read ({error.strerror})"
+    except Exception as error:  # whatever is in it
+        log.warning("%s cannot be indexed", document.name, exc_info=True)
+        return [], f"cannot be indexed ({type(error).__name__}: {error})"
+
+
 def _numbers(stamp: str) -> tuple[int, int]:
     last, _, count = stamp.partition(".")
     return int(last), int(count)
 
 
 def _files(folder: str, endings: Sequence[str]) -> Iterator[str]:
-    """Yield the text files below a folder, hidden ones left out, in order; links to folders are not
-    followed."""
+    """Yield the text files below a folder, hidden ones left out, in order. Links to folders are not
+    followed, those to files only where they lead to a file of the same folder that is not hidden."""
     ends = tuple(ending.lower() for ending in endings)
-    for where, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.lower().endswith(ends) and not name.startswith("."):
-                yield f"{where}/{name}"
+    pending = [folder]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError:
+            continue  # gone, or closed to us: the files that were known there leave the index
+        inside = []
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                inside.append(entry.path)
+            elif entry.name.lower().endswith(ends) and _is_inside(entry, folder):
+                yield entry.path
+        pending += reversed(inside)
+
+
+def _is_inside(entry: os.DirEntry[str], folder: str) -> bool:
+    """Whether an entry is a regular file of ``folder``, or a link to one."""
+    if not entry.is_symlink():
+        return entry.is_file(follow_symlinks=False)
+    try:
+        target = Path(entry.path).resolve(strict=True)
+        parts = target.relative_to(Path(folder).resolve()).parts
+    except (OSError, ValueError, RuntimeError):  # dangling, elsewhere, a loop
+        return False
+    return target.is_file() and not any(part.startswith(".") for part in parts)
+
+
+def _shown(name: str) -> str:
+    """Return a path as it can be stored and printed: bytes that are no UTF-8 and control characters
+    escaped."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
 
 
 def embed_missing(

@@ -15,7 +15,7 @@ from typing import Any
 from memory.stop_words import ENGLISH, LANGUAGES_OF, STOP_WORDS
 from memory.tokens import CJK, CJK_RUN
 
-VERSION = 1
+VERSION = 2
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -30,6 +30,8 @@ _EMPTY = re.compile(
 )
 _ALONE = "\ue000"
 """Marks a single ideograph: a term that only a question of one character looks for."""
+LONGEST_TERM = 80
+"""Characters; of a longer word (a key, base64) only so many count, and no parts of it."""
 _SURE = 2
 """Stop words of another language that a text must hold, and more than English ones, to be in it."""
 
@@ -73,13 +75,19 @@ def identifiers(text: str) -> list[str]:
     """Return what in a question is a name of a thing, letter by letter (``INV-2931``, ``src/a.py``),
     as the terms under which it is indexed."""
     words = (raw.strip(_OUTER) for raw in unicodedata.normalize("NFKC", text).split())
-    return [word.lower() for word in words if word and _INNER.search(word) and not CJK.search(word)]
+    return [
+        word[:LONGEST_TERM].lower()
+        for word in words
+        if word and _INNER.search(word) and not CJK.search(word)
+    ]
 
 
 def _of_word(raw: str, language: str) -> list[str]:
     word = raw.strip(_OUTER)
     if not word:
         return []
+    if len(word) > LONGEST_TERM:
+        return [word[:LONGEST_TERM].lower()]
     if word.isalpha() and (
         word.islower() or word[1:].islower()
     ):  # nine of ten words: no pattern needed

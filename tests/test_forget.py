@@ -243,3 +243,44 @@ def test_a_session_goes_with_what_came_from_it_alone(tmp_path: Path) -> None:
     assert why[0]["text"] == "I prefer oolong tea"
     assert reverie(at, "forget").returncode == 2
     assert reverie(at, "forget", "x", "--session", "y").returncode == 2
+
+
+def said_in(at: Path, session: str) -> list[str]:
+    shown = json.loads(reverie(at, "sessions", "show", session, "--json").stdout)
+    return [m["text"] for turn in shown["turns"] for m in turn["messages"]]
+
+
+def test_a_deleted_session_takes_no_word_of_others(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    reverie(at, stdin="remember that I like tea\nmy brother Sam likes chess\n")
+    reverie(at, stdin="remember that I like tea with oat milk\nI like tea on Sundays, he said\n")
+    mine = "- I like tea (a gift from Aunt Vera)\n"
+    (at / "MEMORY.md").write_text((at / "MEMORY.md").read_text() + mine + "- I like tea\n")
+    sessions = json.loads(reverie(at, "sessions", "list", "--json").stdout)["sessions"]
+    first, second = sessions[-1]["id"], sessions[0]["id"]
+    before = said_in(at, second)
+    done = reverie(at, "forget", "--session", first, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert said_in(at, second) == before
+    user = (at / "USER.md").read_text()
+    assert "- I like tea with oat milk" in user and "- I like tea\n" not in user
+    kept = (at / "MEMORY.md").read_text()
+    assert mine in kept and kept.endswith("- I like tea\n")  # a person wrote these
+    assert list(holding(at, Needle("brother Sam"))) == []
+    told = [
+        change["what"] for change in json.loads(reverie(at, "history", "--json").stdout)["changes"]
+    ]
+    assert any("tea with oat milk" in what for what in told)
+    assert any("deleted" in what for what in told)
+    assert not any("Sam" in what for what in told)
+
+
+def test_an_undone_change_stays_undone_after_a_rewriting(tmp_path: Path) -> None:
+    at = tmp_path / "home"
+    reverie(at, "-m", "remember that I like plums")
+    assert reverie(at, "undo").returncode == 0
+    reverie(at, "-m", "remember that I like walnuts")
+    assert reverie(at, "forget", "walnuts", "--yes").returncode == 0
+    assert "undone already" not in reverie(at, "undo").stderr
+    changes = json.loads(reverie(at, "history", "--json").stdout)["changes"]
+    assert not [c for c in changes if "plums" in c["what"] and c["what"].startswith("Undo: Undo")]

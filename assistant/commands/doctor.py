@@ -263,6 +263,8 @@ def _search(home: Home, config: Config, environment: Environment) -> Iterator[Ch
         if state
         else "no index yet: the first search builds it"
     )
+    if left_out := state.get("left_out"):
+        text += f"; not indexed: {', '.join(left_out[:3])}" + (" ..." if len(left_out) > 3 else "")
     if problem:
         yield Check(
             name="search",

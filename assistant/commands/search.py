@@ -71,7 +71,7 @@ def build(rebuild: bool, as_json: bool) -> None:
     """Bring the index up to date with progress, and print what it holds."""
     recall = _recall()
     if rebuild:
-        recall.index.clear()
+        recall.index.heal()
 
     def progress(done: int, missing: int) -> None:
         if sys.stderr.isatty():

@@ -20,6 +20,8 @@ from memory.redact import redact
 
 TRIES = 3
 """Failed changes in one turn; after that the answer must go on without."""
+WRITTEN = ("added:", "replaced:", "removed:")
+"""How the lines of an answer begin that say what changed."""
 _RUN = 16
 """Length of the runs of characters that are compared, without punctuation."""
 _FOREIGN_SHARE = 0.3

@@ -48,6 +48,13 @@ def test_a_model_that_only_says_noted(
         "记得去买牛奶",
         "Translate: remember that I am tall",
         "what do you remember?",
+        "remember that",
+        "> remember that I am tall\nwhat does this mean?",
+        "Note that this code is broken, fix it",
+        "Note that f(x) = 2x, compute f(3)",
+        "Remember that I like tea. No wait, forget that.",
+        "Remember, I told you about the leak last week",
+        "记住我喜欢茶。算了",
     ],
 )
 def test_what_is_no_wish(make_assistant: Make, said: str) -> None:
