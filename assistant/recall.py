@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -128,7 +129,7 @@ class Recall:
         notices = ["stale: the index is still being brought up to date"] if behind else []
         if missing := self._without_vectors():
             notices.append(f"{missing} chunks are known by their words alone so far")
-        return replace(result, notices=(*result.notices, *notices)) if notices else result
+        return replace(result, notices=(*result.notices, *notices), stale=behind)
 
     def _without_vectors(self) -> int:
         """Return how many chunks have no vector yet; 0 without an embedder."""
@@ -420,12 +421,16 @@ def purge(root: Path, holds: Callable[[str], bool], documents: Sequence[str] = (
         return
     index = Index(folder)
     with locked(index.lock):
-        rows = index.rows(
-            "SELECT c.digest, c.text, c.title, d.path FROM chunks c JOIN documents d ON d.id = c.document"
-        )
-        index.drop_vectors(
-            bytes(row["digest"])
-            for row in rows
-            if row["path"] in documents or holds(row["text"]) or holds(row["title"])
-        )
+        try:
+            rows = index.rows(
+                "SELECT c.digest, c.text, c.title, d.path FROM chunks c JOIN documents d ON d.id = c.document"
+            )
+            index.drop_vectors(
+                bytes(row["digest"])
+                for row in rows
+                if row["path"] in documents or holds(row["text"]) or holds(row["title"])
+            )
+        except (StorageError, sqlite3.DatabaseError) as error:
+            log.warning("all vectors go, as some cannot be taken out: %s", error)
+            index.clear(vectors=True)
         index.clear()

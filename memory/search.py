@@ -106,6 +106,8 @@ class Result:
 
     hits: tuple[Hit, ...]
     notices: tuple[str, ...] = ()
+    stale: bool = False
+    """Whether files or conversations have changed since they were indexed."""
 
 
 class HybridSearch:

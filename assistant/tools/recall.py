@@ -57,7 +57,10 @@ def toolset(
         try:
             result = search.search(query, among, most)
         except (StorageError, OSError) as error:
-            return _without_index(store, query, call.turn, most, zone, error)
+            return _without_index(store, query, call.turn, most, zone, str(error))
+        if not result.hits and result.stale:
+            why = "; ".join(result.notices)
+            return _without_index(store, query, call.turn, most, zone, why)
         rows = [format_found(hit) for hit in result.hits] or [f"Nothing found for {query!r}."]
         return "\n".join([*rows, *(f"({notice})" for notice in result.notices)])
 
@@ -126,15 +129,15 @@ def toolset(
 
 
 def _without_index(
-    store: SessionStore | None, query: str, turn: int, limit: int, zone: ZoneInfo, error: Exception
+    store: SessionStore | None, query: str, turn: int, limit: int, zone: ZoneInfo, why: str
 ) -> str:
-    """Search conversations by their words, for a home in which no index can be made: a full disk."""
+    """Search conversations by their words, where the index is not made yet, or cannot be: a full disk."""
     try:
         hits = find_sessions(store, query, Scope(without_turn=turn), limit) if store else []
     except StorageError as other:
         raise ToolError(f"The search failed; this is not an empty result. {other}") from None
     rows = [format_hit(hit, zone) for hit in hits] or [f"Nothing found for {query!r}."]
-    return "\n".join([*rows, f"(conversations only, by words: {error})"])
+    return "\n".join([*rows, f"(conversations only, by words: {why})"])
 
 
 def _messages_of(store: SessionStore | None, turn: int) -> frozenset[int]:
