@@ -1,98 +1,271 @@
-"""Owns the scan: text through the rules, each finding with its line."""
+"""Owns the scan: what was read through the views and the rules, each finding with its line."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from dataclasses import dataclass
-from functools import cache
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from skills_guard.findings import Finding, Severity
+from skills_guard import structure
+from skills_guard.decoding import decoded
+from skills_guard.findings import ORDER, Finding, Report, Severity
+from skills_guard.grammar import weight
+from skills_guard.reading import Loaded, each_text, read_folder
+from skills_guard.rules import CODE, Rule, all_rules, hosts, rules
+from skills_guard.segments import Segment, segments
+from skills_guard.views import Unit, units
 
-_LINE_LIMIT = 4_000
-_INVISIBLE = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]"
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """One row of a rule table."""
-
-    id: str
-    category: str
-    severity: Severity
-    pattern: re.Pattern[str]
-    why: str
-    fix: str
-    example: str
-    benign: str
+SECONDS = 2.0
+"""CPU time for one skill; what is left then was not read."""
+_PER_RULE = 8
+"""Findings of one rule in one file; more say nothing new."""
+_CLOSE = 24
+"""Lines around a hit in which what belongs to it must stand; scripts are long."""
+_RARE = frozenset(("hidden", "decoded", "front", "raw"))
+_URL = re.compile(r"(?:(?:https?|git|ssh|ftp)(?:\+\w+)?://(?:[^\s/@\"'<>]{1,80}@)?|\b(?:curl|wget)\s+(?:-\S+\s+){0,4}(?=[\w-]+\.[\w.-]+/))([\w.-]{1,200})(/[^\s\"'`<>)|;]{0,300})?", re.IGNORECASE)
+_TEXT_CATEGORIES = ("prompt_injection", "concealment", "approval", "remote_instructions", "agent_files")
 
 
-@cache
-def rules(category: str) -> tuple[Rule, ...]:
-    """Return the rules of a category, as its table has them."""
-    import yaml
+@dataclass(slots=True)
+class _Text:
+    """A file's text with its units, and its lower-case form to look for hints in."""
 
-    path = Path(__file__).parent / "rules" / f"{category}.yaml"
-    return tuple(
-        Rule(
-            id=row["id"],
-            category=category,
-            severity=row["severity"],
-            pattern=re.compile(row["pattern"], re.IGNORECASE),
-            why=row["why"],
-            fix=row["fix"],
-            example=row["example"],
-            benign=row["benign"],
-        )
-        for row in yaml.safe_load(path.read_text(encoding="utf-8"))
-    )
+    name: str
+    segments: list[tuple[Segment, list[Unit]]]
+    units: list[tuple[int, Unit]]
+    """All units, with the index of their segment."""
+    starts: list[int]
+    """Where each unit begins in ``joined`` and ``low``."""
+    low: str
+    joined: str
+    rare: list[tuple[int, Unit]]
+    """Those that are hidden, encoded or in front: few, and looked at one by one."""
+    holding: dict[str, set[int]] = field(default_factory=dict)
+
+    def candidates(self, rule: Rule) -> Iterable[tuple[int, Unit]]:
+        """Return the units that hold one of a rule's hints."""
+        if rule.where <= _RARE:
+            return [pair for pair in self.rare if pair[1].place in rule.where]
+        if not rule.hints:
+            return self.units
+        found = set().union(*map(self._holding, rule.hints))
+        return [self.units[at] for at in sorted(found)]
+
+    def _holding(self, hint: str) -> set[int]:
+        """Return the units that hold a hint; each hint is looked for once."""
+        known = self.holding.get(hint)
+        if known is None:
+            known = self.holding[hint] = set()
+            start = self.low.find(hint)
+            while start >= 0:
+                at = bisect_right(self.starts, start) - 1
+                known.add(at)
+                start = self.low.find(hint, self.starts[at + 1]) if at + 1 < len(self.starts) else -1
+        return known
 
 
-def scan_text(text: str) -> list[Finding]:
+def scan(path: Path | str) -> Report:
+    """Return what the skill at ``path`` (a folder or a file) holds. Never raises for its content."""
+    started = time.thread_time()
+    root = Path(path)
+    if not root.exists() and not root.is_symlink():
+        return Report(unread=(f"{path}: does not exist",))
+    return _scanned(read_folder(root, time.monotonic() + 10 * SECONDS), started)
+
+
+def scan_files(files: Mapping[str, bytes]) -> Report:
+    """Return what files hold that are to become a skill, by their path within it."""
+    started = time.thread_time()
+    loaded = Loaded()
+    for name, raw in files.items():
+        structure.judge_path(loaded, name)
+        loaded.add(name, raw)
+    return _scanned(loaded, started)
+
+
+def scan_text(text: str, kind: str = "project") -> list[Finding]:
     """Return what in ``text`` speaks to the assistant as if it were its user or its maker.
 
-    Works line by line, on the text without invisible characters and compatibility forms; very
-    long lines are read in overlapping windows.
+    ``kind`` says what the text is: ``project``, ``memory``, ``tool``, ``job``, ``skill``; a skill is held
+    to all rules, the others to those about instructions.
     """
-    findings = []
-    for number, line in enumerate(text.splitlines(), 1):
-        plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", line))
-        for rule in rules("prompt_injection"):
-            if any(rule.pattern.search(window) for window in _windows(plain)):
-                findings.append(
-                    Finding(
-                        rule=rule.id,
-                        category=rule.category,
-                        severity=rule.severity,
-                        line=number,
-                        excerpt=" ".join(line.split())[:120],
-                        why=rule.why,
-                        fix=rule.fix,
-                    )
-                )
-    return findings
+    wanted = all_rules() if kind == "skill" else [r for name in _TEXT_CATEGORIES for r in rules(name)]
+    one = _parsed("", text if kind != "tool" else text[:200_000])
+    return list(_of_rules([one], wanted, time.thread_time() + SECONDS, []))
 
 
-def _windows(line: str) -> list[str]:
-    if len(line) <= _LINE_LIMIT:
-        return [line]
-    step = _LINE_LIMIT // 2
-    return [line[start : start + _LINE_LIMIT] for start in range(0, len(line), step)]
-
-
-def neutralise(text: str) -> tuple[str, list[Finding]]:
-    """Return ``text`` with each offending line replaced by a remark, and what was found.
+def neutralise(text: str, kind: str = "project") -> tuple[str, list[Finding]]:
+    """Return ``text`` with each offending line replaced by a remark, and what was found there.
 
     Only the lines go: one quoted phrase must not cost the user a whole file.
     """
-    findings = scan_text(text)
-    if not findings:
+    found = [f for f in scan_text(text, kind) if f.severity != "note"]
+    if not found:
         return text, []
     lines = text.splitlines(keepends=True)
+    for finding in found:
+        at = finding.line - 1
+        end = lines[at][len(lines[at].rstrip("\r\n")) :]
+        lines[at] = f"[line left out: it looks like {finding.rule}]{end}"
+    return "".join(lines), found
+
+
+def _scanned(loaded: Loaded, started: float) -> Report:
+    deadline = started + SECONDS
+    unread = list(loaded.unread)
+    texts: list[_Text] = []
+    for name, raw in each_text(loaded):
+        if time.thread_time() > deadline:
+            unread.append(f"{name}: out of time")
+            continue
+        text = decoded(raw)
+        if text is not None:
+            texts.append(_parsed(name, text))
+    findings = structure.findings(loaded, {text.name: text.joined for text in texts})
+    findings += _of_rules(texts, all_rules(), deadline, unread)
+    best: dict[tuple[str, str, int], Finding] = {}
     for finding in findings:
-        end = lines[finding.line - 1][len(lines[finding.line - 1].rstrip("\r\n")) :]
-        lines[finding.line - 1] = f"[line left out: it looks like {finding.rule}]{end}"
-    return "".join(lines), findings
+        key = (finding.rule, finding.file, finding.line)
+        if key not in best or ORDER.index(finding.severity) > ORDER.index(best[key].severity):
+            best[key] = finding
+    ordered = sorted(best.values(), key=lambda f: (-ORDER.index(f.severity), f.file, f.line, f.rule))
+    return Report(findings=tuple(ordered), unread=tuple(dict.fromkeys(unread)))
+
+
+def _parsed(name: str, text: str) -> _Text:
+    parsed = [(segment, list(units(segment))) for segment in segments(name, text)]
+    flat = [(at, unit) for at, (_, some) in enumerate(parsed) for unit in some]
+    starts, at = [], 0
+    for _, unit in flat:
+        starts.append(at)
+        at += len(unit.text) + 1
+    joined = "\n".join(unit.text for _, unit in flat)
+    low = joined.lower()
+    if len(low) != len(joined):  # a letter whose small form is longer would move all that follows
+        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in joined)
+    rare = [pair for pair in flat if pair[1].place in _RARE]
+    return _Text(name, parsed, flat, starts, low, joined, rare)
+
+
+def _of_rules(
+    texts: Sequence[_Text], wanted: Iterable[Rule], deadline: float, unread: list[str]
+) -> Iterator[Finding]:
+    everything = "\n".join(text.joined for text in texts)
+    declared = _declared(texts)
+    for text in texts:
+        for rule in wanted:
+            if time.thread_time() > deadline:
+                unread.append(f"{text.name}: out of time")
+                return
+            count = 0
+            for finding in _of_rule(rule, text, everything, declared):
+                yield finding
+                count += finding.severity != "note"
+                if count >= _PER_RULE:
+                    break
+
+
+def _of_rule(rule: Rule, text: _Text, everything: str, declared: frozenset[str]) -> Iterator[Finding]:
+    for at, unit in text.candidates(rule):
+        if unit.place not in rule.where and not ("words" in rule.where and unit.place in CODE and unit.is_wordy):
+            continue
+        if rule.view and unit.view != rule.view:
+            continue
+        match = rule.pattern.search(unit.text)
+        if match is None or (rule.unless and rule.unless.search(unit.text)):
+            continue
+        scope = _scope(rule, unit, text, at, everything)
+        if rule.holds_also(match, scope):
+            yield Finding(
+                rule=rule.id,
+                category=rule.category,
+                severity=_severity(rule, unit, match, scope, declared),
+                line=unit.line_at(match.start()),
+                excerpt=_excerpt(unit, match),
+                why=rule.why,
+                fix=rule.fix,
+                file=text.name,
+            )
+
+
+def _scope(rule: Rule, unit: Unit, text: _Text, at: int, everything: str) -> str:
+    if rule.scope == "unit":
+        return unit.text
+    if rule.scope == "file":
+        return text.joined
+    if rule.scope == "skill":
+        return everything
+    reach = range(max(0, at - 2), min(len(text.segments), at + 3)) if rule.scope == "near" else (at,)
+    here = unit.numbers[0]
+    near = (u for i in reach for u in text.segments[i][1] if abs(u.numbers[0] - here) <= _CLOSE or len(u.numbers) > 1)
+    return "\n".join(u.text for u in near)[:200_000]
+
+
+def _severity(rule: Rule, unit: Unit, match: re.Match[str], scope: str, declared: frozenset[str]) -> Severity:
+    severity = rule.severity
+    if rule.hosts:
+        named = [m.groups() for m in _URL.finditer(unit.text)] or [m.groups() for m in _URL.finditer(scope)]
+        if named and all(_is_known(host.lower(), path or "", rule.hosts, declared) for host, path in named):
+            severity = rule.known
+    if rule.hidden and (unit.place in ("hidden", "decoded") or unit.view == "tags"):
+        return rule.hidden
+    return weight(unit, match.start(), match.end(), severity) if rule.can_be_mention else severity
+
+
+def _is_known(host: str, path: str, table: str, declared: frozenset[str]) -> bool:
+    if host in declared or _site(host) in declared:
+        return True
+    listed = hosts(table)
+    parts = host.split(".")
+    if any(".".join(parts[i:]) in listed for i in range(len(parts) - 1)):
+        return True
+    owner = "/".join(path.strip("/").split("/")[:1]).lower()
+    return any(entry.startswith(f"{host}/") and f"{host}/{owner}".startswith(entry) for entry in listed)
+
+
+def _site(host: str) -> str:
+    return ".".join(host.split(".")[-2:])
+
+
+def _declared(texts: Sequence[_Text]) -> frozenset[str]:
+    """Return the sites that a skill declares as its own: its home page, and hosts that carry its name."""
+    found: set[str] = set()
+    for text in texts:
+        for segment, _ in text.segments:
+            if segment.place != "front":
+                continue
+            names = re.findall(r"^name:\s*['\"]?([\w-]{3,64})", segment.text, re.MULTILINE)
+            for line in segment.text.split("\n"):
+                if re.match(r"\s*(?:homepage|url|website|repository|source|docs|documentation|api)\b", line, re.IGNORECASE):
+                    found |= {_site(match[1].lower()) for match in _URL.finditer(line)}
+            words = {w for name in names for w in (name, *name.split("-")) if len(w) >= 4 and w not in _PLAIN_WORDS}
+            bare = _URL.sub(" ", text.low)
+            for host in {match[1].lower() for match in _URL.finditer(text.joined)}:
+                label = host.split(".")[-2] if "." in host else ""
+                if len(label) >= 4 and (label in words or _is_subject(label, bare)):
+                    found.add(_site(host))
+    return frozenset(found)
+
+
+def _is_subject(label: str, text: str) -> bool:
+    """Whether a site carries the name of what the text is about: the tool that it sets up."""
+    return label not in _PLAIN_WORDS and len(re.findall(rf"\b{re.escape(label)}\b", text)) >= _OFTEN
+
+
+_OFTEN = 4
+_PLAIN_WORDS = frozenset(
+    "example setup tool tools helper skill skills agent code test tests data file files sync share docs install"
+    " build boot cloud server deploy style guide rules theme proxy backup check lint".split()
+)
+
+
+def _excerpt(unit: Unit, match: re.Match[str]) -> str:
+    start = max(0, match.start() - 40)
+    text = " ".join(unit.text[start : max(match.end(), start + 160)].split())
+    shown = "".join(c if c.isprintable() else "·" for c in text)[:200]
+    return f"[{unit.view}] {shown}" if unit.view in ("decoded", "tags") else shown
+
+
