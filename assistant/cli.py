@@ -12,6 +12,7 @@ import click
 from assistant.command_line import CONTEXT, LIMIT, TEXT, Group
 from assistant.errors import ReverieError, UsageError
 from assistant.home_commands import HOME_COMMANDS
+from assistant.skill_commands import skills
 
 if TYPE_CHECKING:
     from assistant.app import Assistant
@@ -308,8 +309,8 @@ def private(**options: Any) -> None:
     run.run(lambda: _chat(**options))
 
 
-for home_command in HOME_COMMANDS:
-    reverie.add_command(home_command)
+for more in (*HOME_COMMANDS, skills):
+    reverie.add_command(more)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,11 @@ def kind_of(raw: bytes) -> str:
     name of the file has no say. ``binary`` is what nothing is known of."""
     for magic, kind in _MAGIC:
         if raw.startswith(magic):
-            return "image" if kind == "bitmap" and b"\0" in raw[:64] else kind.replace("bitmap", "text")
+            return (
+                "image"
+                if kind == "bitmap" and b"\0" in raw[:64]
+                else kind.replace("bitmap", "text")
+            )
     if raw[:2] == b"MZ" and (b"PE\0\0" in raw[:1_024] or _CONTROL.search(raw[2:64])):
         return "executable"
     if raw[:4] == b"RIFF" and raw[8:12] in (b"WEBP", b"WAVE", b"AVI "):

@@ -62,7 +62,9 @@ class Vetted:
 
     __slots__ = ("digest", "files", "report", "rules", "trust")
 
-    def __init__(self, files: Mapping[str, bytes], trust: Trust, report: Report, maker: object) -> None:
+    def __init__(
+        self, files: Mapping[str, bytes], trust: Trust, report: Report, maker: object
+    ) -> None:
         if maker is not _MAKER:
             raise TypeError("Only skills_guard.vet makes a Vetted.")
         for name, value in (
@@ -109,9 +111,10 @@ def vet(
         trust = "community"
     report = scan_files(files)
     decision = decide(report, trust)
-    if approval is not None and approval.digest == found:
-        if decision == "ask" or (decision == "block" and name and approval.name == name):
-            decision = "allow"
+    seen = approval is not None and approval.digest == found
+    typed = approval is not None and bool(name) and approval.name == name
+    if seen and (decision == "ask" or typed):
+        decision = "allow"
     if decision == "allow":
         return Vetted(files, trust, report, _MAKER)
     return Refused(decision=decision, report=report, digest=found)

@@ -77,13 +77,18 @@ def read_folder(root: Path, deadline: float = float("inf")) -> Loaded:
         return loaded
     base = os.path.realpath(root)
     seen = 0
-    for where, folders, names in os.walk(root, onerror=lambda e: loaded.skip(shown(str(e.filename)), "cannot be listed")):
+    for where, folders, names in os.walk(
+        root, onerror=lambda e: loaded.skip(shown(str(e.filename)), "cannot be listed")
+    ):
         inside = sorted(folders)
         folders[:] = [name for name in inside if not os.path.islink(os.path.join(where, name))]
         for name in [*sorted(set(inside) - set(folders)), *sorted(names)]:
             seen += 1
             if seen > MOST_FILES or time.monotonic() > deadline:
-                loaded.skip(shown(os.path.relpath(where, root)), "too many files" if seen > MOST_FILES else "out of time")
+                loaded.skip(
+                    shown(os.path.relpath(where, root)),
+                    "too many files" if seen > MOST_FILES else "out of time",
+                )
                 return loaded
             path = os.path.join(where, name)
             _take(loaded, path, os.path.relpath(path, root).replace(os.sep, "/"), base)
@@ -162,7 +167,12 @@ def _unzip(loaded: Loaded, name: str, raw: bytes, depth: int) -> None:
             path = f"{name}!{shown(member.filename)}"
             _judge_name(loaded, path, member.filename)
             if stat.S_ISLNK(member.external_attr >> 16):
-                _judge_link(loaded, path, member.filename, archive.read(member)[:500].decode("utf-8", "replace"))
+                _judge_link(
+                    loaded,
+                    path,
+                    member.filename,
+                    archive.read(member)[:500].decode("utf-8", "replace"),
+                )
             elif member.flag_bits & 1:
                 loaded.odd("locked-archive", path)
                 loaded.skip(path, "is locked with a password")
@@ -191,7 +201,12 @@ def _untar(loaded: Loaded, name: str, raw: bytes, depth: int) -> None:
 
 
 def _inflate(loaded: Loaded, name: str, raw: bytes, kind: str, depth: int) -> None:
-    opened = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[kind](io.BytesIO(raw))
+    packed = io.BytesIO(raw)
+    opened: io.BufferedIOBase = gzip.GzipFile(fileobj=packed)
+    if kind == "bzip2":
+        opened = bz2.BZ2File(packed)
+    elif kind == "xz":
+        opened = lzma.LZMAFile(packed)  # noqa: SIM115 - closed below
     with opened as file:
         inner = file.read(LARGEST + 1)
     _grow(loaded, name, len(inner), len(raw))
@@ -219,4 +234,6 @@ def _judge_link(loaded: Loaded, path: str, name: str, target: str) -> None:
 
 def each_text(loaded: Loaded) -> Iterator[tuple[str, bytes]]:
     """Yield the files in order, SKILL.md first: what matters most is read before time runs out."""
-    yield from sorted(loaded.files.items(), key=lambda item: (not item[0].endswith("SKILL.md"), item[0]))
+    yield from sorted(
+        loaded.files.items(), key=lambda item: (not item[0].endswith("SKILL.md"), item[0])
+    )

@@ -16,8 +16,8 @@ FOLDER = Path(__file__).parent / "rules"
 PROSE = frozenset(("front", "prose", "heading", "list", "table", "quote", "decoded"))
 CODE = frozenset(("code", "script", "data", "inline", "decoded"))
 HIDDEN = frozenset(("hidden", "decoded"))
-_GROUPS = {"prose": PROSE, "code": CODE, "hidden": HIDDEN, "data": frozenset(("data",)),
-           "front": frozenset(("front",)), "decoded": frozenset(("decoded",)), "raw": frozenset(("raw",)), "words": frozenset(("words",))}  # fmt: skip
+_GROUPS = {"prose": PROSE, "code": CODE, "hidden": HIDDEN}
+"""All else in a rule's ``in`` names itself: a place, or ``words`` (code that holds a sentence)."""
 Scope = Literal["unit", "segment", "near", "file", "skill"]
 
 
@@ -76,7 +76,9 @@ class Rule:
 @cache
 def lexicon() -> dict[str, str]:
     """Return the named pieces of patterns."""
-    return {name: " ".join(str(text).split("\n")).strip() for name, text in _load("lexicon").items()}
+    return {
+        name: " ".join(str(text).split("\n")).strip() for name, text in _load("lexicon").items()
+    }
 
 
 @cache
@@ -99,7 +101,9 @@ def compiled(source: str) -> re.Pattern[str]:
 def all_rules() -> tuple[Rule, ...]:
     """Return the rules of all tables."""
     tables = sorted(path.stem for path in FOLDER.glob("*.yaml"))
-    return tuple(rule for name in tables if name not in ("lexicon", "hosts") for rule in rules(name))
+    return tuple(
+        rule for name in tables if name not in ("lexicon", "hosts") for rule in rules(name)
+    )
 
 
 @cache
@@ -122,7 +126,9 @@ def _rule(row: dict[str, Any], category: str) -> Rule:
         id=row["id"],
         category=category,
         severity=row["severity"],
-        where=frozenset().union(*(_GROUPS.get(name, {name}) for name in row.get("in", ["code"]))),
+        where=frozenset().union(
+            *(_GROUPS.get(name, frozenset((name,))) for name in row.get("in", ["code"]))
+        ),
         source="|".join(_listed(row["pattern"])),
         also_sources=tuple(_listed(row.get("also", ()))),
         scope=row.get("scope", "unit"),

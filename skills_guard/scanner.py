@@ -6,7 +6,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skills_guard import structure
@@ -25,8 +25,17 @@ _PER_RULE = 8
 _CLOSE = 24
 """Lines around a hit in which what belongs to it must stand; scripts are long."""
 _RARE = frozenset(("hidden", "decoded", "front", "raw"))
-_URL = re.compile(r"(?:(?:https?|git|ssh|ftp)(?:\+\w+)?://(?:[^\s/@\"'<>]{1,80}@)?|\b(?:curl|wget)\s+(?:-\S+\s+){0,4}(?=[\w-]+\.[\w.-]+/))([\w.-]{1,200})(/[^\s\"'`<>)|;]{0,300})?", re.IGNORECASE)
-_TEXT_CATEGORIES = ("prompt_injection", "concealment", "approval", "remote_instructions", "agent_files")
+_URL = re.compile(
+    r"(?:(?:https?|git|ssh|ftp)(?:\+\w+)?://(?:[^\s/@\"'<>]{1,80}@)?|\b(?:curl|wget)\s+(?:-\S+\s+){0,4}(?=[\w-]+\.[\w.-]+/))([\w.-]{1,200})(/[^\s\"'`<>)|;]{0,300})?",
+    re.IGNORECASE,
+)
+_TEXT_CATEGORIES = (
+    "prompt_injection",
+    "concealment",
+    "approval",
+    "remote_instructions",
+    "agent_files",
+)
 
 
 @dataclass(slots=True)
@@ -63,7 +72,9 @@ class _Text:
             while start >= 0:
                 at = bisect_right(self.starts, start) - 1
                 known.add(at)
-                start = self.low.find(hint, self.starts[at + 1]) if at + 1 < len(self.starts) else -1
+                start = (
+                    self.low.find(hint, self.starts[at + 1]) if at + 1 < len(self.starts) else -1
+                )
         return known
 
 
@@ -92,9 +103,12 @@ def scan_text(text: str, kind: str = "project") -> list[Finding]:
     ``kind`` says what the text is: ``project``, ``memory``, ``tool``, ``job``, ``skill``; a skill is held
     to all rules, the others to those about instructions.
     """
-    wanted = all_rules() if kind == "skill" else [r for name in _TEXT_CATEGORIES for r in rules(name)]
-    one = _parsed("", text if kind != "tool" else text[:200_000])
-    return list(_of_rules([one], wanted, time.thread_time() + SECONDS, []))
+    wanted = (
+        all_rules() if kind == "skill" else [r for name in _TEXT_CATEGORIES for r in rules(name)]
+    )
+    one = _parsed("text.md", text)
+    found = _of_rules([one], wanted, time.thread_time() + SECONDS, [])
+    return [replace(f, file="") for f in found if kind == "skill" or f.severity != "note"]
 
 
 def neutralise(text: str, kind: str = "project") -> tuple[str, list[Finding]]:
@@ -131,7 +145,9 @@ def _scanned(loaded: Loaded, started: float) -> Report:
         key = (finding.rule, finding.file, finding.line)
         if key not in best or ORDER.index(finding.severity) > ORDER.index(best[key].severity):
             best[key] = finding
-    ordered = sorted(best.values(), key=lambda f: (-ORDER.index(f.severity), f.file, f.line, f.rule))
+    ordered = sorted(
+        best.values(), key=lambda f: (-ORDER.index(f.severity), f.file, f.line, f.rule)
+    )
     return Report(findings=tuple(ordered), unread=tuple(dict.fromkeys(unread)))
 
 
@@ -168,14 +184,20 @@ def _of_rules(
                     break
 
 
-def _of_rule(rule: Rule, text: _Text, everything: str, declared: frozenset[str]) -> Iterator[Finding]:
+def _of_rule(
+    rule: Rule, text: _Text, everything: str, declared: frozenset[str]
+) -> Iterator[Finding]:
     for at, unit in text.candidates(rule):
-        if unit.place not in rule.where and not ("words" in rule.where and unit.place in CODE and unit.is_wordy):
+        if unit.place not in rule.where and not (
+            "words" in rule.where and unit.place in CODE and unit.is_wordy
+        ):
             continue
         if rule.view and unit.view != rule.view:
             continue
         match = rule.pattern.search(unit.text)
         if match is None or (rule.unless and rule.unless.search(unit.text)):
+            continue
+        if rule.hosts and _is_local(unit.text):
             continue
         scope = _scope(rule, unit, text, at, everything)
         if rule.holds_also(match, scope):
@@ -198,32 +220,58 @@ def _scope(rule: Rule, unit: Unit, text: _Text, at: int, everything: str) -> str
         return text.joined
     if rule.scope == "skill":
         return everything
-    reach = range(max(0, at - 2), min(len(text.segments), at + 3)) if rule.scope == "near" else (at,)
+    reach = (
+        range(max(0, at - 2), min(len(text.segments), at + 3)) if rule.scope == "near" else (at,)
+    )
     here = unit.numbers[0]
-    near = (u for i in reach for u in text.segments[i][1] if abs(u.numbers[0] - here) <= _CLOSE or len(u.numbers) > 1)
+    near = (
+        u
+        for i in reach
+        for u in text.segments[i][1]
+        if abs(u.numbers[0] - here) <= _CLOSE or len(u.numbers) > 1
+    )
     return "\n".join(u.text for u in near)[:200_000]
 
 
-def _severity(rule: Rule, unit: Unit, match: re.Match[str], scope: str, declared: frozenset[str]) -> Severity:
+def _severity(
+    rule: Rule, unit: Unit, match: re.Match[str], scope: str, declared: frozenset[str]
+) -> Severity:
     severity = rule.severity
     if rule.hosts:
-        named = [m.groups() for m in _URL.finditer(unit.text)] or [m.groups() for m in _URL.finditer(scope)]
-        if named and all(_is_known(host.lower(), path or "", rule.hosts, declared) for host, path in named):
+        named = [m.groups() for m in _URL.finditer(unit.text)] or [
+            m.groups() for m in _URL.finditer(scope)
+        ]
+        if named and all(
+            _is_known(host.lower(), path or "", rule.hosts, declared) for host, path in named
+        ):
             severity = rule.known
     if rule.hidden and (unit.place in ("hidden", "decoded") or unit.view == "tags"):
         return rule.hidden
-    return weight(unit, match.start(), match.end(), severity) if rule.can_be_mention else severity
+    if not rule.can_be_mention:
+        return severity
+    return weight(unit, match.start(), match.end(), severity, says="words" in rule.where)
+
+
+def _is_local(text: str) -> bool:
+    """Whether all addresses of a command are on this machine."""
+    named = [match[1].lower() for match in _URL.finditer(text)]
+    return bool(named) and all(
+        re.fullmatch(r"localhost|127\.[\d.]+|0\.0\.0\.0|host\.docker\.internal", host)
+        for host in named
+    )
 
 
 def _is_known(host: str, path: str, table: str, declared: frozenset[str]) -> bool:
     if host in declared or _site(host) in declared:
         return True
-    listed = hosts(table)
+    listed = frozenset().union(*map(hosts, table.split()))
     parts = host.split(".")
     if any(".".join(parts[i:]) in listed for i in range(len(parts) - 1)):
         return True
     owner = "/".join(path.strip("/").split("/")[:1]).lower()
-    return any(entry.startswith(f"{host}/") and f"{host}/{owner}".startswith(entry) for entry in listed)
+    return any(
+        entry.startswith(f"{host}/") and f"{host}/{owner}".startswith(entry) for entry in listed
+    )
 
 
 def _site(host: str) -> str:
@@ -239,9 +287,18 @@ def _declared(texts: Sequence[_Text]) -> frozenset[str]:
                 continue
             names = re.findall(r"^name:\s*['\"]?([\w-]{3,64})", segment.text, re.MULTILINE)
             for line in segment.text.split("\n"):
-                if re.match(r"\s*(?:homepage|url|website|repository|source|docs|documentation|api)\b", line, re.IGNORECASE):
+                if re.match(
+                    r"\s*(?:homepage|url|website|repository|source|docs|documentation|api)\b",
+                    line,
+                    re.IGNORECASE,
+                ):
                     found |= {_site(match[1].lower()) for match in _URL.finditer(line)}
-            words = {w for name in names for w in (name, *name.split("-")) if len(w) >= 4 and w not in _PLAIN_WORDS}
+            words = {
+                w
+                for name in names
+                for w in (name, *name.split("-"))
+                if len(w) >= 4 and w not in _PLAIN_WORDS
+            }
             bare = _URL.sub(" ", text.low)
             for host in {match[1].lower() for match in _URL.finditer(text.joined)}:
                 label = host.split(".")[-2] if "." in host else ""
@@ -257,8 +314,8 @@ def _is_subject(label: str, text: str) -> bool:
 
 _OFTEN = 4
 _PLAIN_WORDS = frozenset(
-    "example setup tool tools helper skill skills agent code test tests data file files sync share docs install"
-    " build boot cloud server deploy style guide rules theme proxy backup check lint".split()
+    "example setup tool tools helper skill skills agent code test tests data file files sync share docs"
+    " install build boot cloud server deploy style guide rules theme proxy backup check lint".split()
 )
 
 
@@ -267,5 +324,3 @@ def _excerpt(unit: Unit, match: re.Match[str]) -> str:
     text = " ".join(unit.text[start : max(match.end(), start + 160)].split())
     shown = "".join(c if c.isprintable() else "·" for c in text)[:200]
     return f"[{unit.view}] {shown}" if unit.view in ("decoded", "tags") else shown
-
-

@@ -9,15 +9,29 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Place = Literal[
-    "front", "prose", "heading", "list", "table", "quote", "hidden", "code", "script", "data", "inline", "decoded", "raw"
+    "front",
+    "prose",
+    "heading",
+    "list",
+    "table",
+    "quote",
+    "hidden",
+    "code",
+    "script",
+    "data",
+    "inline",
+    "decoded",
+    "raw",
 ]
 Line = tuple[int, str]
 
 SHELL = frozenset(
-    "bash sh shell zsh fish console shell-session terminal command cmd bat batch powershell ps1 pwsh dockerfile"
-    " makefile make text txt plaintext plain none".split()
+    "bash sh shell zsh fish console shell-session terminal command cmd bat batch powershell ps1 pwsh"
+    " dockerfile makefile make text txt plaintext plain none".split()
 )
-DATA = frozenset("json json5 jsonc yaml yml toml ini cfg conf xml csv tsv html htm svg css scss md markdown".split())
+DATA = frozenset(
+    "json json5 jsonc yaml yml toml ini cfg conf xml csv tsv html htm svg css scss md markdown".split()
+)
 _BY_ENDING = {
     "sh": "bash", "bash": "bash", "zsh": "bash", "fish": "bash", "ps1": "powershell", "psm1": "powershell",
     "bat": "cmd", "cmd": "cmd", "py": "python", "pyw": "python", "js": "javascript", "mjs": "javascript",
@@ -31,7 +45,9 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}\s+\S|^[A-Z][^.!?]{0,60}:?\s*\n?$")
 _ATX = re.compile(r"^ {0,3}#{1,6}(?:\s|$)")
 _ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s+")
 _TABLE = re.compile(r"^\s{0,8}\|.*\|")
-_REFERENCE = re.compile(r"^\s{0,3}\[(?://|comment|_|#|ai|note|hidden)[^\]]{0,20}\]:\s*(?:#|<>)", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"^\s{0,3}\[(?://|comment|_|#|ai|note|hidden)[^\]]{0,20}\]:\s*(?:#|<>)", re.IGNORECASE
+)
 _HIDING = re.compile(
     r"<(\w{1,12})\b[^>]{0,300}?(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?![.\d])"
     r"|color\s*:\s*(?:white|#fff(?:fff)?|transparent)|\bhidden\b(?!=\"false))[^>]{0,300}>",
@@ -62,7 +78,12 @@ def language_of(path: str, text: str) -> str:
     """Return the language of a file: by its first line, else by its ending; ``markdown`` for prose."""
     first = text[:200].split("\n", 1)[0]
     if first.startswith("#!"):
-        for name, language in (("python", "python"), ("node", "javascript"), ("ruby", "ruby"), ("perl", "perl")):
+        for name, language in (
+            ("python", "python"),
+            ("node", "javascript"),
+            ("ruby", "ruby"),
+            ("perl", "perl"),
+        ):
             if name in first:
                 return language
         return "bash"
@@ -167,7 +188,11 @@ class _Markdown:
             inner, _, after = rest.partition("-->")
             body.append((number, inner))
             if after.strip():
-                self._lines = [*self._lines[: self._at], (number, after), *self._lines[self._at + 1 :]]
+                self._lines = [
+                    *self._lines[: self._at],
+                    (number, after),
+                    *self._lines[self._at + 1 :],
+                ]
                 self._at -= 1
         self._add("hidden", body)
         self._at += 1

@@ -9,17 +9,23 @@ from collections.abc import Iterator, Sequence
 Line = tuple[int, str]
 _CONTINUED = re.compile(r"(?:\\|\||&&|`)\s*$")
 _CONTINUING = re.compile(r"^\s*(?:\||&&|\|\|)(?!\s*:?-)")
-_PROMPT = re.compile(r"^\s*(?:\$|%|>|PS[^>]{0,40}>|\w{1,20}@[\w.-]{1,40}[:~\w/ -]{0,40}[$#])\s+(?=\S)")
+_PROMPT = re.compile(
+    r"^\s*(?:\$|%|>|PS[^>]{0,40}>|\w{1,20}@[\w.-]{1,40}[:~\w/ -]{0,40}[$#])\s+(?=\S)"
+)
 _COMMENT = re.compile(r"(?:^|\s)#(?!!).*$")
 _IFS = re.compile(r"\$\{?IFS\}?(?:\$\d)?|\$\{IFS[^}]{0,20}\}")
-_EMPTY = re.compile(r"(?<=\w)(?:\"\"|'')(?=\w)|(?<=[\w/.])\\(?=[A-Za-z])|(?<![\w\\])\\(?=[A-Za-z]{2,}\b)")
+_EMPTY = re.compile(
+    r"(?<=\w)(?:\"\"|'')(?=\w)|(?<=[\w/.])\\(?=[A-Za-z])|(?<![\w\\])\\(?=[A-Za-z]{2,}\b)"
+)
 _SPLIT = re.compile(r"(?<=\w)(['\"])([A-Za-z]{1,6})\1(?=\w)|\b(['\"])([A-Za-z])\3(?=\w)")
 _ASSIGN = re.compile(
     r"(?:^|[;&|(]\s*|\bexport\s+|\blocal\s+|\bdeclare\s+(?:-\w+\s+)?|\breadonly\s+|\bset\s+|\s)"
     r"(\$?[A-Za-z_]\w{0,40})\s?=\s?(?:\"([^\"\n]{1,600})\"|'([^'\n]{1,600})'|([^\s;&|\"'()<>`]{1,300}))"
 )
 _USE = re.compile(r"\$\{([A-Za-z_]\w{0,40})(?:[:#%/,^@][^}]{0,60})?\}|\$([A-Za-z_]\w{0,40})")
-_KEY = re.compile(r"(?:(?<=\s)-i|--identity|--cert|--key|--cacert|IdentityFile|--env-file|--kubeconfig)[ =]\s*\S+")
+_KEY = re.compile(
+    r"(?:(?<=\s)-i|--identity|--cert|--key|--cacert|IdentityFile|--env-file|--kubeconfig)[ =]\s*\S+"
+)
 _LONGEST = 8_000
 _UNSAFE = frozenset(("PATH", "IFS", "PS1", "HOME", "USER"))
 

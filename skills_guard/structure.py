@@ -104,13 +104,23 @@ RULES: dict[str, tuple[Severity, str, str]] = {
         "A skill lies within a skill: it may be loaded with it.",
         "Install it by itself.",
     ),
-    "many-files": ("note", "A skill of very many files cannot be looked through.", "Leave out what is not needed."),
+    "many-files": (
+        "note",
+        "A skill of very many files cannot be looked through.",
+        "Leave out what is not needed.",
+    ),
 }
-_IGNORES = re.compile(r"(?:^|/)\.(?:skill|guard|scan|clawhub|semgrep|gitleaks|trufflehog|bandit)\w{0,12}ignore$", re.IGNORECASE)
-_HIDDEN = re.compile(r"(?:^|/)\.(?!(?:github|vscode|claude|cursor|config|circleci|husky|devcontainer|well-known)(?:/|$))[^/!]+")
+_IGNORES = re.compile(
+    r"(?:^|/)\.(?:skill|guard|scan|clawhub|semgrep|gitleaks|trufflehog|bandit)\w{0,12}ignore$",
+    re.IGNORECASE,
+)
+_HIDDEN = re.compile(
+    r"(?:^|/)\.(?!(?:github|vscode|claude|cursor|config|circleci|husky|devcontainer|well-known)(?:/|$))[^/!]+"
+)
 _BLANK_RUN = re.compile(r"(?:[ \t\u00a0\u3000]*\r?\n){150,}")
 _ADDRESSED = re.compile(
-    r"\b(?:agent|assistant|ai|model|claude|gpt|you must|do not tell|ignore|secret|read|send|fetch|run|execute|upload|open)\b|忽略|执行|不要告诉",
+    r"\b(?:agent|assistant|ai|model|claude|gpt|you must|do not tell|ignore|secret|read|send|fetch|run|execute"
+    r"|upload|open)\b|忽略|执行|不要告诉",
     re.IGNORECASE,
 )
 _MUCH = 1_000
@@ -120,7 +130,16 @@ def finding(rule: str, name: str, detail: str = "", line: int = 1) -> Finding:
     """Return a finding of one of :data:`RULES`."""
     severity, why, fix = RULES[rule]
     excerpt = (f"{posixpath.basename(name)} → {detail}" if detail else name)[:200]
-    return Finding(rule=rule, category=CATEGORY, severity=severity, line=line, excerpt=excerpt, why=why, fix=fix, file=name)
+    return Finding(
+        rule=rule,
+        category=CATEGORY,
+        severity=severity,
+        line=line,
+        excerpt=excerpt,
+        why=why,
+        fix=fix,
+        file=name,
+    )
 
 
 def judge_path(loaded: Loaded, name: str) -> None:
@@ -135,7 +154,9 @@ def judge_path(loaded: Loaded, name: str) -> None:
 def findings(loaded: Loaded, texts: Mapping[str, str]) -> list[Finding]:
     """Return what is odd about the files; ``texts`` holds those that are text, in all their views."""
     found = [finding(rule, name, detail) for rule, name, detail in loaded.oddities]
-    skills = [name for name in loaded.files if posixpath.basename(name) == "SKILL.md" and "!" not in name]
+    skills = [
+        name for name in loaded.files if posixpath.basename(name) == "SKILL.md" and "!" not in name
+    ]
     if not skills and len(loaded.files) != 1:
         found.append(finding("no-skill-file", ""))
     found += [finding("nested-skill", name) for name in skills if "/" in name][:5]
@@ -153,24 +174,42 @@ def _of_file(name: str, raw: bytes, text: str | None, everything: str) -> Iterat
         yield finding("disguised-executable" if low.endswith(MEDIA) else "executable-binary", name)
     elif kind == "binary" and raw:
         yield finding("opaque-binary", name)
-    elif text is not None and low.endswith(PICTURES) and raw.startswith((b"#!", b"\xff\xfe#", b"<?php", b"@echo")):
+    elif (
+        text is not None
+        and low.endswith(PICTURES)
+        and raw.startswith((b"#!", b"\xff\xfe#", b"<?php", b"@echo"))
+    ):
         yield finding("disguised-script", name)
     if low.endswith(".png") and kind == "image":
         end = raw.find(b"IEND")
-        if 0 < end and len(raw) - end > 72:
+        if end > 0 and len(raw) - end > 72:
             yield finding("data-behind-picture", name)
     if _IGNORES.search(name):
         yield finding("ignore-file-hides", name)
-    elif text is not None and _HIDDEN.search(name) and (text.lstrip("\ufeff").startswith("#!") or _is_script(name)):
-        run = re.search(rf"\b(?:run|execute|start|call|launch|sh|bash|python3?|node|source)\b[^\n]{{0,40}}{re.escape(name)}", everything, re.IGNORECASE)
+    elif (
+        text is not None
+        and _HIDDEN.search(name)
+        and (text.lstrip("\ufeff").startswith("#!") or _is_script(name))
+    ):
+        run = re.search(
+            rf"\b(?:run|execute|start|call|launch|sh|bash|python3?|node|source)\b[^\n]{{0,40}}{re.escape(name)}",
+            everything,
+            re.IGNORECASE,
+        )
         yield finding("hidden-script-run" if run else "hidden-script", name)
     if text is not None and (gap := _BLANK_RUN.search(raw.decode("utf-8", "replace"))):
         plain = raw.decode("utf-8", "replace")
         behind = plain[gap.end() : gap.end() + 2_000]
         if behind.strip():
-            rule = "padding-hides-instructions" if low.endswith(".md") and _ADDRESSED.search(behind) else "padding"
+            rule = (
+                "padding-hides-instructions"
+                if low.endswith(".md") and _ADDRESSED.search(behind)
+                else "padding"
+            )
             yield finding(rule, name, line=plain.count("\n", 0, gap.end()) + 1)
 
 
 def _is_script(name: str) -> bool:
-    return name.lower().endswith((".sh", ".py", ".js", ".mjs", ".ps1", ".bat", ".cmd", ".rb", ".pl", ".command"))
+    return name.lower().endswith(
+        (".sh", ".py", ".js", ".mjs", ".ps1", ".bat", ".cmd", ".rb", ".pl", ".command")
+    )

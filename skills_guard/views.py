@@ -28,8 +28,12 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPACED = re.compile(r"(?<!\w)(?:\w[ .\-_*]){5,}\w(?!\w)")
 _BASE64 = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{20,20000}={0,2}(?![\w+/=])")
 _HEX = re.compile(r"(?<![\w])(?:[0-9A-Fa-f]{2}){12,8000}(?![\w])")
-_ESCAPES = re.compile(r"(?:\\x[0-9A-Fa-f]{2}|\\u00[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|%[2-7][0-9A-Fa-f]){4,4000}")
-_CODES = re.compile(r"(?:fromCharCode\(|chr\(|bytes\(\[|bytearray\(\[)\s*((?:\d{2,3}\s*,\s*){3,2000}\d{2,3})")
+_ESCAPES = re.compile(
+    r"(?:\\x[0-9A-Fa-f]{2}|\\u00[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|%[2-7][0-9A-Fa-f]){4,4000}"
+)
+_CODES = re.compile(
+    r"(?:fromCharCode\(|chr\(|bytes\(\[|bytearray\(\[)\s*((?:\d{2,3}\s*,\s*){3,2000}\d{2,3})"
+)
 _STRING = re.compile(r"(['\"])((?:(?!\1)[^\\\n]){8,2000})\1")
 _ROT13 = re.compile(r"rot_?13|N-ZA-Mn-za-m|n-za-m", re.IGNORECASE)
 _REVERSED = re.compile(r"\[::-1\]|\|\s*rev\b|\.reverse\(|reversed\(|-join\s*\S{1,40}\[-1\.\.")
@@ -39,7 +43,10 @@ _LOOKALIKES = str.maketrans(
     "аеорсухіїјѕһԁԛԝкмнтвгзпԍАВЕКМНОРСТУХІЈЅҮοαρυνικετηχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոցҽԼւᴀᴇɪᴏᴜɡɑıł",
     "aeopcyxiijshdqwkmhtbrznGABEKMHOPCTYXIJSYoapuvikethxyABEZHIKMNOPTYXounghLlaeiougail",
 )
-_LEET = str.maketrans("013457@$", "oleastas")
+_LEET_WORD = re.compile(
+    r"\b(?=\d?[a-z@$]{0,12}[013457@$])(?=[\w@$]{0,12}[a-z]{2})[a-z013457@$]{4,20}\b"
+)
+_LEET = str.maketrans("013457@$", "oieastas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,9 @@ class Unit:
         return self.numbers[max(0, bisect_right(self.starts, offset) - 1)]
 
 
-def unit(pieces: Iterable[Line], place: Place, segment: Segment, view: str, glue: str = "\n") -> Unit:
+def unit(
+    pieces: Iterable[Line], place: Place, segment: Segment, view: str, glue: str = "\n"
+) -> Unit:
     """Join lines into a unit."""
     starts, numbers, texts, at = [], [], [], 0
     for number, text in pieces:
@@ -74,7 +83,9 @@ def unit(pieces: Iterable[Line], place: Place, segment: Segment, view: str, glue
         texts.append(text)
         at += len(text) + len(glue)
     first = segment.lines[0][0] if segment.lines else 1
-    return Unit(glue.join(texts), tuple(starts) or (0,), tuple(numbers) or (first,), place, segment, view)
+    return Unit(
+        glue.join(texts), tuple(starts) or (0,), tuple(numbers) or (first,), place, segment, view
+    )
 
 
 def plain(line: str) -> str:
@@ -124,15 +135,44 @@ def _smuggled_units(segment: Segment) -> Iterator[Unit]:
 
 def _prose_units(segment: Segment, lines: list[Line]) -> Iterator[Unit]:
     glue = "\n" if segment.place in ("front", "table", "hidden") else " "
-    pieces = [(n, text.strip(" \t>") if segment.place == "quote" else text.strip()) for n, text in lines]
-    whole = unit(pieces, segment.place, segment, "plain", glue)
-    yield whole
+    marks = " \t>" if segment.place == "quote" else None
+    pieces = [(number, text.strip(marks)) for number, text in lines]
+    for part in _windows(pieces):
+        whole = unit(part, segment.place, segment, "plain", glue)
+        yield whole
+        yield from _inline_units(segment, whole)
     for number, text in pieces:
-        squeezed = _SPACED.sub(lambda m: re.sub(r"[ .\-_*]", "", m[0]), text)
-        leet = re.sub(r"\b(?=\w*[a-z])(?=\w*[013457@$])[\w@$]{3,20}\b", lambda m: m[0].translate(_LEET), text)
-        for other in {squeezed, leet} - {text}:
+        for other in _respelt(text):
             yield unit([(number, other)], segment.place, segment, "respelt")
-    yield from _inline_units(segment, whole)
+
+
+def _windows(pieces: list[Line]) -> Iterator[list[Line]]:
+    """Yield the lines of a paragraph in parts that are short enough for a pattern, overlapping."""
+    held: list[Line] = []
+    size = 0
+    for number, text in pieces:
+        for start in range(0, max(len(text), 1), _LONGEST - 400):
+            piece = text[start : start + _LONGEST]
+            if size + len(piece) > _LONGEST and held:
+                yield held
+                held = held[-2:] if sum(len(t) for _, t in held[-2:]) < _LONGEST // 2 else []
+                size = sum(len(t) for _, t in held)
+            held.append((number, piece))
+            size += len(piece)
+    if held:
+        yield held
+
+
+def _respelt(text: str) -> set[str]:
+    """Return a line with spaced letters closed up, and with digits as the letters that they stand for."""
+    other = (
+        {_SPACED.sub(lambda m: re.sub(r"[ .\-_*]", "", m[0]), text)}
+        if _SPACED.search(text)
+        else set()
+    )
+    if _LEET_WORD.search(text):
+        other.add(_LEET_WORD.sub(lambda m: m[0].translate(_LEET), text))
+    return other - {text}
 
 
 _INLINE = re.compile(r"(`{1,2})([^`\n]{4,600})\1")
@@ -140,8 +180,15 @@ _INLINE = re.compile(r"(`{1,2})([^`\n]{4,600})\1")
 
 def _inline_units(segment: Segment, whole: Unit) -> Iterator[Unit]:
     for match in _INLINE.finditer(whole.text):
-        start = max(whole.text.rfind(". ", 0, match.start()), whole.text.rfind("\n", 0, match.start())) + 1
-        ends = [e for e in (whole.text.find(". ", match.end()), whole.text.find("\n", match.end())) if e >= 0]
+        start = (
+            max(whole.text.rfind(". ", 0, match.start()), whole.text.rfind("\n", 0, match.start()))
+            + 1
+        )
+        ends = [
+            e
+            for e in (whole.text.find(". ", match.end()), whole.text.find("\n", match.end()))
+            if e >= 0
+        ]
         around = whole.text[start : min(ends, default=len(whole.text))]
         number = whole.line_at(match.start())
         for command in resolved([(number, match[2])]):
@@ -181,7 +228,9 @@ def _joined(text: str) -> str:
     text = re.sub(r"\.joinpath\(\s*(['\"][^'\"]{1,80}['\"])\s*\)", r" / \1", text)
     text = _PATHS.sub(r"/\1", text)
     text = re.sub(r"os\.path\.join\(([^()]{1,300})\)|path\.join\(([^()]{1,300})\)", _as_path, text)
-    return re.sub(r"['\"]", "", _LIST.sub(" ", text)) if _LIST.search(text) or "'~'" in text else text
+    return (
+        re.sub(r"['\"]", "", _LIST.sub(" ", text)) if _LIST.search(text) or "'~'" in text else text
+    )
 
 
 def _as_path(match: re.Match[str]) -> str:
@@ -197,7 +246,9 @@ def _decoded_units(segment: Segment, lines: list[Line]) -> Iterator[Unit]:
         for said in decoded_in(text):
             yield unit([(number, said)], "decoded", segment, "decoded")
     if segment.place in ("code", "script"):
-        for number, command in resolved(lines) if segment.language in SHELL or not segment.language else ():
+        for number, command in (
+            resolved(lines) if segment.language in SHELL or not segment.language else ()
+        ):
             for said in decoded_in(command[:20_000]):
                 yield unit([(number, said)], "decoded", segment, "decoded")
 

@@ -1,0 +1,88 @@
+"""Owns the words by which grammar tells use from mention: patterns, no logic."""
+
+from __future__ import annotations
+
+import re
+
+NEGATION = re.compile(
+    r"(?:\b(?:never|avoid(?:ing)?|refus\w{1,3}(?: to)?|instead of|rather than|prevent\w{0,3}|block\w{0,3}|reject\w{0,3}"
+    r"|forbid\w{0,4}|prohibit\w{0,3}|stop\w{0,4}|disallow\w{0,3}|nunca|jamás|jamais|niemals|nie|evita\w{0,3}|vermeide\w{0,2}"
+    r"|никогда|не)\b|\b(?:do|does|must|should|can|could|will|shall|may|is|are)(?: \*{0,2}not\b|n['’]t\b|not\b)"
+    r"|\b(?:don|doesn|mustn|shouldn|can)['’]?t\b|\b(?:nicht|kein\w{0,2}|no|ne|non)\s|不要|切勿|禁止|请勿|避免|不得|不能|別|别|ないで|しない)",
+    re.IGNORECASE,
+)
+NO_NEGATION = re.compile(
+    r"^\W{0,4}(?:skip|forget|omit|miss|hesitate|fail|ask|wait|worry|stop|tell|mention|inform|show|warn|question|only|just"
+    r"|be afraid|matter|problem|need|longer|olvid\w+|vergess\w*|oubli\w+|跳过|忘记|忘|犹豫)",
+    re.IGNORECASE,
+)
+CANCEL = re.compile(
+    r"\b(?:so|then|now|first|instead|always|just|still)\b[^.!?\n]{0,30}\b(?:run|execute|paste|do|install|apply)s? (?:it|this|them|that)\b"
+    r"|\b(?:run|execute|paste) (?:it|this|them|that|the (?:command|line|script|block))s?\b[^.!?\n]{0,40}\b(?:first|now|anyway|before|silently|at once|so that|to see)\b"
+    r"|\b(?:assistant|agent|model|you)\b[^.!?\n]{0,20}\b(?:now |then |must |should |will )+(?:run|execute)s?\b|\bexecutes? it\b",
+    re.IGNORECASE,
+)
+IF_ASKED = re.compile(
+    r"\b(?:if|when|whenever|asks?|asked|asking|tells?|told|attempts?|attempting|tries|trying|claims?|instructs?|instructed|wants?|request\w*|says?|try)\b"
+    r"[^.]{0,40}\b(?:to|that|like)\W{0,3}$|如果[^。]{0,20}$|要求[^。]{0,8}$",
+    re.IGNORECASE,
+)
+TEXT_LINE = re.compile(r"^\s{0,40}(?:(?:#|//|--|\*|-|\d{1,3}[.)])\s|[A-Z][a-z]+ [a-z]+ )")
+"""A comment, an item, a sentence: words within code."""
+BAD = re.compile(
+    r"(?:\b(?:bad|wrong|unsafe|insecure|vulnerable|dangerous|malicious|incorrect|anti-?patterns?|not like this|not this|do(?:n['’]t| not)|never"
+    r"|avoid|forbidden|attack(?:s|er|ers)?|exploit|refuse|reject|red flags?|malo|mal|schlecht|falsch|mauvais)\b|❌|✗|🚫|⛔|错误|反例|不要|禁止|悪い例)",
+    re.IGNORECASE,
+)
+BAD_MARK = re.compile(
+    r"^\W{0,12}(?:bad|wrong|unsafe|insecure|vulnerable|dangerous|incorrect|anti-?pattern|don['’]?t|do not|never|avoid|not this|malicious)\b"
+    r"|❌|✗|🚫|⛔|错误|反例|不要|悪い例",
+    re.IGNORECASE,
+)
+ATTACK = re.compile(
+    r"\b(?:attack(?:s|er|ers|ed)?|injections?|injected|jailbreaks?|malicious|adversar\w{0,5}|phishing|suspicious|untrusted|hostile"
+    r"|refuse|red flags?|indicators?|signatures?|payloads?|exploits?|threats?|detect\w{0,5}|flag(?:s|ged)?|report (?:it|them|such)"
+    r"|treat (?:it|them|such|this)[^.]{0,30} as data|is data|are data|ataques?|inyecci[oó]n|angriff\w{0,3}|attaque\w{0,2}|инъекци\w{0,2}|атак\w{0,2})\b"
+    r"|攻击|注入|恶意|可疑|攻撃|注入攻撃|インジェクション|不審",
+    re.IGNORECASE,
+)
+OBEY = re.compile(
+    r"\b(?:obey|follow|do (?:what|as) (?:it|they)|comply|carry (?:it|them) out)\b", re.IGNORECASE
+)
+REFUSED = re.compile(
+    r"\b(?:refuse|never|not|don['’]t|n['’]t)\b[^.]{0,20}\b(?:obey|follow|comply|carry)",
+    re.IGNORECASE,
+)
+RISK_TABLE = re.compile(
+    r"pattern|risk|indicator|attack|threat|smell|danger|vulnerab|finding|signature|bad|unsafe|flag|avoid|anti|severity|issue|weakness"
+    r"|meaning|example of|why|风险|攻击|指标|模式|含义|危険",
+    re.IGNORECASE,
+)
+IMPERATIVE = re.compile(
+    r"\b(?:run(?:ning)?|execut\w{1,3}|paste|type|enter|use|start|launch|call|issue|begin|append|add|put|install\w{0,3}|apply|with|via|then|first"
+    r"|ejecuta|führe?|exécute\w{0,2}|запусти\w{0,2})\b|运行|执行|输入|粘贴|実行",
+    re.IGNORECASE,
+)
+SEARCHES = re.compile(
+    r"(?:^|[|;&(`]\s{0,3})(?:git )?(?:grep|egrep|rg|ag|ack|findstr|select-string|yara|semgrep)\b|\bre\.(?:compile|search|match|findall)\("
+    r"|\b(?:patterns?|regex(?:es)?|signatures?|rules?|blocklist|denylist|forbidden|dangerous\w{0,20}|suspicious\w{0,20})\b[^\n]{0,30}[=:\[(]\s{0,3}"
+    r"|\b(?:CommandLine|ScriptBlock\w*|ProcessCommandLine|EventID|sourcetype|index)\s{0,2}(?:=|contains|has|matches|in\b|\bLIKE)|\b(?:ascii nocase|nocase ascii|has_any|matches regex|=~)\b"
+    r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?['\"][^'\"\n]{1,160}['\"](?:\s{0,4}[,:]\s{0,4}r?['\"][^'\"\n]{0,200}['\"]){1,30}\s{0,4}[\])}]{0,2},?\s{0,4}(?:#.{0,120})?$"
+    r"|\bnew RegExp\(|^\s{0,40}(?:assert|expect)\b|^\s{0,40}r?['\"][^'\"\n]{3,300}['\"],?\s{0,4}(?:[#/].{0,200})?$|^\s{0,40}\(?r['\"]",
+    re.IGNORECASE,
+)
+QUERY = re.compile(
+    r"\b(?:CommandLine|ScriptBlockText|ProcessCommandLine|DeviceProcessEvents)\b|\|\s{0,3}where\s+match\(|\bascii nocase\b|\bnocase\b"
+    r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?(['\"])(?:(?!\1)[^\n]){1,200}\1(?:\s{0,4}[,:]\s{0,4}r?(['\"])(?:(?!\2)[^\n]){0,200}\2){0,30}\s{0,4}[\])}]{0,2},?\s{0,4}(?:#.{0,120})?$"
+)
+"""Queries of log systems, YARA rules, lists of strings: what is looked for."""
+SHOWS_ATTACK = re.compile(
+    r"\b(?:indicators? of compromise|iocs?|detect(?:ion|ing)|threat hunt\w*|attack (?:chains?|patterns?|examples?|scenarios?|vectors?|techniques?)"
+    r"|payloads?|exploit\w*|vulnerable (?:code|patterns?|examples?|to)|penetration|red team\w*|forensic\w*|malware analysis)\b",
+    re.IGNORECASE,
+)
+SUBJECT = re.compile(
+    r"\b(?:attackers?|adversar(?:y|ies)|malicious (?:users?|actors?|text|content|instructions?|inputs?)|injected (?:text|content|instructions?)|an attack)\b"
+    r"[^.:!?\"]{0,90}\b(?:to|could|can|may|might|would|will|that|which|where|tries|attempt\w*|try|embed\w*|craft\w*|uses?|used)\b[^.:\"]{0,40}$",
+    re.IGNORECASE,
+)
