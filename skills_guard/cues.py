@@ -65,17 +65,23 @@ IMPERATIVE = re.compile(
 )
 SEARCHES = re.compile(
     r"(?:^|[|;&(`]\s{0,3})(?:git )?(?:grep|egrep|rg|ag|ack|findstr|select-string|yara|semgrep)\b|\bre\.(?:compile|search|match|findall)\("
-    r"|\b(?:patterns?|regex(?:es)?|signatures?|rules?|blocklist|denylist|forbidden|dangerous\w{0,20}|suspicious\w{0,20})\b[^\n]{0,30}[=:\[(]\s{0,3}"
-    r"|\b(?:CommandLine|ScriptBlock\w*|ProcessCommandLine|EventID|sourcetype|index)\s{0,2}(?:=|contains|has|matches|in\b|\bLIKE)|\b(?:ascii nocase|nocase ascii|has_any|matches regex|=~)\b"
-    r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?['\"][^'\"\n]{1,160}['\"](?:\s{0,4}[,:]\s{0,4}r?['\"][^'\"\n]{0,200}['\"]){1,30}\s{0,4}[\])}]{0,2},?\s{0,4}(?:#.{0,120})?$"
-    r"|\bnew RegExp\(|^\s{0,40}(?:assert|expect)\b|^\s{0,40}r?['\"][^'\"\n]{3,300}['\"],?\s{0,4}(?:[#/].{0,200})?$|^\s{0,40}\(?r['\"]",
+    r"|\bnew RegExp\(|^\s{0,40}(?:assert|expect)\b"
+    r"|\b(?:CommandLine|ScriptBlock\w*|ProcessCommandLine|EventID|sourcetype|index)\s{0,2}(?:=|contains|has|matches|in\b|\bLIKE)"
+    r"|\b(?:ascii nocase|nocase ascii|has_any|matches regex|=~)\b",
     re.IGNORECASE,
 )
+"""What begins a search for a thing, so that the thing itself is not done."""
 QUERY = re.compile(
     r"\b(?:CommandLine|ScriptBlockText|ProcessCommandLine|DeviceProcessEvents)\b|\|\s{0,3}where\s+match\(|\bascii nocase\b|\bnocase\b"
-    r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?(['\"])(?:(?!\1)[^\n]){1,200}\1(?:\s{0,4}[,:]\s{0,4}r?(['\"])(?:(?!\2)[^\n]){0,200}\2){0,30}\s{0,4}[\])}]{0,2},?\s{0,4}(?:#.{0,120})?$"
 )
-"""Queries of log systems, YARA rules, lists of strings: what is looked for."""
+"""Queries of log systems, YARA rules: a line of them does nothing."""
+STRINGS = re.compile(
+    r"\b(?:patterns?|regex(?:es)?|signatures?|blocklist|denylist|forbidden|dangerous\w{0,20}|suspicious\w{0,20})\b[^\n]{0,30}[=:\[(]\s{0,3}"
+    r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?(['\"])(?:(?!\1)[^\n]){1,200}\1(?:\s{0,4}[,:]\s{0,4}r?(['\"])(?:(?!\2)[^\n]){0,200}\2){0,30}"
+    r"\s{0,4}[\])}]{0,2},?\s{0,4}(?:#.{0,120})?$|^\s{0,40}\(?r['\"]",
+    re.IGNORECASE,
+)
+"""Lists of strings: what is looked for more often than what is done."""
 SHOWS_ATTACK = re.compile(
     r"\b(?:indicators? of compromise|iocs?|detect(?:ion|ing)|threat hunt\w*|attack (?:chains?|patterns?|examples?|scenarios?|vectors?|techniques?)"
     r"|payloads?|exploit\w*|vulnerable (?:code|patterns?|examples?|to)|penetration|red team\w*|forensic\w*|malware analysis)\b",

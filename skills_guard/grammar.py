@@ -43,9 +43,13 @@ def weight(unit: Unit, start: int, end: int, severity: Severity, *, says: bool =
             cues.SHOWS_ATTACK.search(f"{unit.segment.top}\n{unit.segment.lead[-200:]}")
             and unit.place == "code"
         )
+        listed = cues.STRINGS.search(_raw_line(unit, unit.line_at(start)))
         data = says and not comment and _is_quoted(unit.text, start, end)
-        return _LESS[severity] if shown or data else severity
-    return "note" if _is_mention(unit, start, end) else severity
+        return _LESS[severity] if shown or data or listed else severity
+    if _is_mention(unit, start, end):
+        return "note"
+    tells = cues.OBEY.search(unit.text) and not cues.REFUSED.search(unit.text)
+    return _LESS[severity] if says and _is_quoted(unit.text, start, end) and not tells else severity
 
 
 def _inline(unit: Unit, severity: Severity) -> Severity:
@@ -135,15 +139,19 @@ def _in_risk_table(unit: Unit) -> bool:
     )
 
 
+def _raw_line(unit: Unit, number: int) -> str:
+    return next((text for n, text in unit.segment.lines if n == number), unit.text)
+
+
 def _is_marked_bad(unit: Unit, start: int) -> bool:
     """Whether code is shown as what not to do: by the sentence before the block, its heading, a comment
     above, or because the line searches for it."""
-    line = unit.text
-    if (
-        cues.SEARCHES.search(line[: start + 1])
-        or cues.SEARCHES.fullmatch(line)
-        or cues.QUERY.search(line)
-    ) and not re.search(r"\|\s{0,3}(?:sudo )?(?:ba|z)?sh\b\s{0,3}$", line):
+    line, number = unit.text, unit.line_at(start)
+    raw = _raw_line(unit, number)
+    if cues.QUERY.search(raw):
+        return True
+    runs = re.search(r"\|\s{0,3}(?:sudo )?(?:ba|z)?sh\b\s{0,3}$", line)
+    if cues.SEARCHES.search(line[: start + 1]) and not runs:
         return True
     told = line[:start]
     if cues.TEXT_LINE.match(told) and (_is_negated(told[-80:]) or cues.IF_ASKED.search(told[-80:])):
@@ -158,7 +166,6 @@ def _is_marked_bad(unit: Unit, start: int) -> bool:
         return True
     if unit.segment.top and cues.BAD_MARK.search(unit.segment.top) and lead == unit.segment.top:
         return True
-    number = unit.line_at(start)
     above = [text for n, text in unit.segment.lines if n < number and n >= number - 6]
     for text in reversed(above):
         comment = text.strip()

@@ -43,6 +43,7 @@ class Rule:
     hidden: Severity | None = None
     can_be_mention: bool = True
     hints: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     file: str = "SKILL.md"
     view: str = ""
 
@@ -139,6 +140,7 @@ def _rule(row: dict[str, Any], category: str) -> Rule:
         hidden=row.get("hidden"),
         can_be_mention=row.get("mention", True),
         hints=tuple(str(hint).lower() for hint in row.get("hints", ())),
+        needs=tuple(str(hint).lower() for hint in row.get("needs", ())),
         file=row.get("file", "SKILL.md"),
         view=row.get("view", ""),
         why=row["why"],

@@ -61,6 +61,8 @@ class _Text:
         if not rule.hints:
             return self.units
         found = set().union(*map(self._holding, rule.hints))
+        if rule.needs and found:
+            found &= set().union(*map(self._holding, rule.needs))
         return [self.units[at] for at in sorted(found)]
 
     def _holding(self, hint: str) -> set[int]:

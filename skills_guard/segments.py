@@ -207,9 +207,10 @@ class _Markdown:
             self._add("heading", [(number, line)])
             self._lead = self._top
             return
-        if _HIDING.search(line):
-            self._add("hidden", [(number, re.sub(r"<[^>]{0,400}>", " ", line))])
-            return
+        if hiding := _HIDING.search(line):
+            line = self._hidden_part(number, line, hiding)
+            if not line.strip():
+                return
         place = self._kind(line)
         fresh = self._open is None or place != self._open.place
         if place == "prose" and self._open is not None and self._open.place in ("list", "quote"):
@@ -224,6 +225,15 @@ class _Markdown:
                 self._open.header = line
         assert self._open is not None
         self._open.lines.append((number, line))
+
+    def _hidden_part(self, number: int, line: str, tag: re.Match[str]) -> str:
+        """Take what an element hides out of a line; return the rest."""
+        end = line.find(f"</{tag[1]}", tag.end())
+        end = end if end >= 0 else len(line)
+        inner = re.sub(r"<[^>]{0,400}>", " ", line[tag.end() : end])
+        if inner.strip():
+            self._add("hidden", [(number, inner)])
+        return line[: tag.start()] + line[end:]
 
     def _kind(self, line: str) -> Place:
         if _TABLE.match(line):
