@@ -12,6 +12,8 @@ from assistant import events
 from assistant.cli import reverie
 from assistant.config import settings
 from assistant.slash import COMMANDS
+from skills_guard.rules import all_rules
+from skills_guard.structure import CATEGORY, RULES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -85,6 +87,22 @@ def test_the_module_list_is_complete() -> None:
                 assert path.name in table, path
 
 
+def test_the_guards_rules_stand_in_its_table() -> None:
+    text = (DOCS / "skills_guard.md").read_text()
+    listed = [line for line in text.splitlines() if line.startswith("| `")]
+    assert listed == guard_rules(), "run: python -m tests.test_docs"
+
+
+def guard_rules() -> list[str]:
+    """One row a rule: id, category, severity, why, what to change."""
+    rows = [(r.id, r.category, r.severity, r.why, r.fix) for r in all_rules()]
+    rows += [(id, CATEGORY, severity, why, fix) for id, (severity, why, fix) in RULES.items()]
+    return [
+        f"| `{id}` | {category} | {severity} | {why} | {fix} |"
+        for id, category, severity, why, fix in rows
+    ]
+
+
 def test_links_lead_somewhere() -> None:
     for path in (ROOT / "README.md", *DOCS.glob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
@@ -102,3 +120,8 @@ if __name__ == "__main__":
         "| key | default | meaning |\n|---|---|---|\n"
     )
     (DOCS / "config.md").write_text(head + "\n".join(rows) + "\n")
+    guard = (DOCS / "skills_guard.md").read_text().split("## The rules")[0]
+    table = "| rule | category | severity | why | what to change |\n|---|---|---|---|---|\n"
+    (DOCS / "skills_guard.md").write_text(
+        f"{guard}## The rules\n\n{table}" + "\n".join(guard_rules()) + "\n"
+    )
