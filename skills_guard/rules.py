@@ -52,6 +52,13 @@ class Rule:
         """What is looked for."""
         return compiled(self.source)
 
+    @cached_property
+    def looks_once(self) -> bool:
+        """Whether what must stand elsewhere is the same for each hit in a file."""
+        return self.scope in ("file", "skill") and not any(
+            "<<target>>" in s for s in self.also_sources
+        )
+
     def holds_also(self, match: re.Match[str], scope: str) -> bool:
         """Whether all that must stand within the scope, too, stands there: the correlation.
         ``<<target>>`` is what the pattern's group of that name found."""

@@ -24,6 +24,7 @@ _PER_RULE = 8
 """Findings of one rule in one file; more say nothing new."""
 _CLOSE = 24
 """Lines around a hit in which what belongs to it must stand; scripts are long."""
+_LETTERS = re.compile(r"[a-z]{3,}")
 _RARE = frozenset(("hidden", "decoded", "front", "raw"))
 _URL = re.compile(
     r"(?:(?:https?|git|ssh|ftp)(?:\+\w+)?://(?:[^\s/@\"'<>]{1,80}@)?|\b(?:curl|wget)\s+(?:-\S+\s+){0,4}(?=[\w-]+\.[\w.-]+/))([\w.-]{1,200})(/[^\s\"'`<>)|;]{0,300})?",
@@ -52,6 +53,8 @@ class _Text:
     joined: str
     rare: list[tuple[int, Unit]]
     """Those that are hidden, encoded or in front: few, and looked at one by one."""
+    words: str
+    """Each word of it once."""
     holding: dict[str, set[int]] = field(default_factory=dict)
 
     def candidates(self, rule: Rule) -> Iterable[tuple[int, Unit]]:
@@ -65,12 +68,19 @@ class _Text:
             found &= set().union(*map(self._holding, rule.needs))
         return [self.units[at] for at in sorted(found)]
 
+    def _may_hold(self, hint: str) -> bool:
+        """Whether the longest word in a hint is among the words of the text: most texts hold few."""
+        if not hint.isascii():
+            return not self.low.isascii()
+        longest = max(_LETTERS.findall(hint), key=len, default="")
+        return len(longest) < 3 or longest in self.words
+
     def _holding(self, hint: str) -> set[int]:
         """Return the units that hold a hint; each hint is looked for once."""
         known = self.holding.get(hint)
         if known is None:
             known = self.holding[hint] = set()
-            start = self.low.find(hint)
+            start = self.low.find(hint) if self._may_hold(hint) else -1
             while start >= 0:
                 at = bisect_right(self.starts, start) - 1
                 known.add(at)
@@ -165,7 +175,8 @@ def _parsed(name: str, text: str) -> _Text:
     if len(low) != len(joined):  # a letter whose small form is longer would move all that follows
         low = "".join(c.lower() if len(c.lower()) == 1 else c for c in joined)
     rare = [pair for pair in flat if pair[1].place in _RARE]
-    return _Text(name, parsed, flat, starts, low, joined, rare)
+    words = "\n".join(set(_LETTERS.findall(low)))
+    return _Text(name, parsed, flat, starts, low, joined, rare, words)
 
 
 def _of_rules(
@@ -189,6 +200,7 @@ def _of_rules(
 def _of_rule(
     rule: Rule, text: _Text, everything: str, declared: frozenset[str]
 ) -> Iterator[Finding]:
+    whole: bool | None = None  # what must stand in the file or the skill is looked for once
     for at, unit in text.candidates(rule):
         if unit.place not in rule.where and not (
             "words" in rule.where and unit.place in CODE and unit.is_wordy
@@ -202,7 +214,9 @@ def _of_rule(
         if rule.hosts and _is_local(unit.text):
             continue
         scope = _scope(rule, unit, text, at, everything)
-        if rule.holds_also(match, scope):
+        if whole is None or not rule.looks_once:
+            whole = rule.holds_also(match, scope)
+        if whole:
             yield Finding(
                 rule=rule.id,
                 category=rule.category,

@@ -223,8 +223,14 @@ _HOME = re.compile(
 
 def _joined(text: str) -> str:
     """Return a line of a program with pieces of strings, of paths and of argument lists put together."""
-    text = _HOME.sub("'~'", text)
+    if "'" not in text and '"' not in text:
+        return text
+    text = (
+        _HOME.sub("'~'", text) if "ome" in text or "HOME" in text or "expanduser" in text else text
+    )
     text = _PLUS.sub("", text)
+    if "join" not in text and "/" not in text:
+        return re.sub(r"['\"]", "", _LIST.sub(" ", text)) if _LIST.search(text) else text
     text = re.sub(r"\.joinpath\(\s*(['\"][^'\"]{1,80}['\"])\s*\)", r" / \1", text)
     text = _PATHS.sub(r"/\1", text)
     text = re.sub(r"os\.path\.join\(([^()]{1,300})\)|path\.join\(([^()]{1,300})\)", _as_path, text)
