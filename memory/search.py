@@ -36,6 +36,8 @@ SCORE_FLOOR, STRANGE_FLOOR, CHINESE_FLOOR = 6.0, 6.7, 4.0
 """With vectors, the score from which a chunk answers; the second where no word of the question stands
 anywhere: nonsense then scores 6.6 at most. Chinese has its own: its cosines lie closer together, and 4 is
 where the right answers to paraphrases begin (nonsense reaches 5.8 there and is not told apart)."""
+OWN_FLOOR = 2.0
+"""What a message or section must have by itself: that its conversation is the right one is no answer."""
 CHARACTERS_FLOOR = 0.1
 _NUMBER = re.compile(r"[\W\d_]*\d{3}[\W\d_]*|\S*[A-Za-z]\S*\d{3}\S*")
 _FEW = 3
@@ -170,7 +172,7 @@ class HybridSearch:
         total = ranking.scores(rows, corpus.n)
         out = ~self._allowed(corpus, among)
         if floor:
-            out |= ~_answers(rows, total, wanted)
+            out |= ~_answers(rows, total, wanted, corpus.alone)
         total[out] = -np.inf
         hits = self._hits(corpus, question, total, rows if explain else {}, limit)
         return Result(hits=tuple(hits), notices=(self.problem,) if self.problem else ())
@@ -368,16 +370,20 @@ def essence(question: str) -> str:
     return " ".join(kept)
 
 
-def _answers(rows: dict[str, Floats], total: Floats, question: ranking.Question) -> Any:
+def _answers(rows: dict[str, Floats], total: Floats, question: ranking.Question, alone: Any) -> Any:
     """Whether a chunk answers at all: by words, by all signals together, by name, or, where little else
     is asked ("what did I do last week?"), by its time."""
     answers = np.maximum(rows["words"], rows["window"]) >= WORDS_FLOOR
     answers |= rows["exact"] > 0
     if "meaning" in rows:
-        if CJK.search(question.text):
-            answers |= total >= CHINESE_FLOOR
-        else:
-            answers |= total >= (SCORE_FLOOR if any(question.terms) else STRANGE_FLOOR)
+        floor = SCORE_FLOOR if any(question.terms) else STRANGE_FLOOR
+        enough = total >= (CHINESE_FLOOR if CJK.search(question.text) else floor)
+        of_document = sum(
+            ranking.WEIGHTS[name] * rows[name]
+            for name in ("document", "meaning of document")
+            if name in rows
+        )
+        answers |= enough & (alone | (total - of_document >= OWN_FLOOR))
     else:
         answers |= rows["words"] > 0  # nobody can tell more, so each word counts
         if "characters" in rows:

@@ -65,7 +65,9 @@ class Document:
             return _skill(text)
         if self.source in ("memory", "archive", "notes"):
             return entry_chunks(text, day=day)
-        return section_chunks(text, trust="assistant" if self.source == "dreams" else "file")
+        if self.source == "dreams":
+            return section_chunks(text, trust="assistant", bare=False)
+        return section_chunks(text, trust="file")
 
 
 class LeftOut(Exception):
