@@ -35,10 +35,21 @@ BAD = re.compile(
     re.IGNORECASE,
 )
 BAD_MARK = re.compile(
-    r"^\W{0,12}(?:bad|wrong|unsafe|insecure|vulnerable|dangerous|incorrect|anti-?pattern|don['’]?t|do not|never|avoid|not this|malicious)\b"
-    r"|❌|✗|🚫|⛔|错误|反例|不要|悪い例",
+    r"^\W{0,12}(?:bad|wrong|unsafe|insecure|vulnerable|incorrect|dangerous|malicious)(?: (?:example|pattern|practice|code|way|version|usage"
+    r"|approach|idea|input)s?)?\s{0,2}(?:[:—–(,.*-]|$)|\banti-?patterns?\b"
+    r"|^\W{0,12}(?:please )?(?:don['’]?t|do \*{0,2}not\*{0,2}|never|avoid|not)(?: (?:do|use|run|write|copy|like|ever|this|that|the following|these|so|execute|paste|pipe|it)\b){1,4}"
+    r"|^\W{0,12}(?:don['’]?t|do not|avoid|never|not this)\s{0,2}[:—–.-]{0,2}\s{0,2}$"
+    r"|❌|✗|🚫|⛔|错误(?:示例|做法|写法|用法|：|:)|反例|不要这样|悪い例",
     re.IGNORECASE,
 )
+"""A mark that what follows is an example of what not to do."""
+ORDER_NOT = re.compile(
+    r"(?:^|[.!?:;]\s|\b(?:you|we|please|must|should)\s)\W{0,4}(?:never|do \*{0,2}not\*{0,2}|don['’]t|avoid|refrain from|must not|should not|must never)\s"
+    r"(?:\w+\s){0,3}?(?:run|do|use|pipe|piping|running|using|execute|executing|write|paste|pasting|copy|copying|type|enter|call|install|like)\b"
+    r"|(?:不要|切勿|请勿|禁止)(?:运行|执行|使用|这样|复制|粘贴)",
+    re.IGNORECASE,
+)
+"""An order not to do a thing; "so that it does not stall" is none."""
 ATTACK = re.compile(
     r"\b(?:attack(?:s|er|ers|ed)?|injections?|injected|jailbreaks?|malicious|adversar\w{0,5}|phishing|suspicious|untrusted|hostile"
     r"|refuse|red flags?|indicators?|signatures?|payloads?|exploits?|threats?|detect\w{0,5}|flag(?:s|ged)?|report (?:it|them|such)"

@@ -183,14 +183,8 @@ def _leads_to_bad(lead: str, last: str) -> bool:
         r"pattern\s*$|this\s*$|following\s*$", last.strip(), re.IGNORECASE
     ):
         return False
-    for match in cues.NEGATION.finditer(lead[-240:]):
-        rest = lead[-240:][match.end() :]
-        if not cues.NO_NEGATION.match(rest) and re.match(
-            r"\W{0,4}(?:\w+\W{1,3}){0,3}?(?:run|do|use|pipe|execute|write|paste|like|copy)\b|[^.]{0,80}[:]$",
-            rest,
-            re.IGNORECASE,
-        ):
-            return True
+    if cues.ORDER_NOT.search(lead[-300:]):
+        return True
     return bool(
         re.search(
             r"\b(?:attackers?|malicious (?:code|skills?|pages?)|vulnerable|unsafe|insecure)\b"

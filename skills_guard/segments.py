@@ -48,6 +48,7 @@ _TABLE = re.compile(r"^\s{0,8}\|.*\|")
 _REFERENCE = re.compile(
     r"^\s{0,3}\[(?://|comment|_|#|ai|note|hidden)[^\]]{0,20}\]:\s*(?:#|<>)", re.IGNORECASE
 )
+_ELEMENT = 400
 _HIDING = re.compile(
     r"<(\w{1,12})\b[^>]{0,300}?(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?![.\d])"
     r"|color\s*:\s*(?:white|#fff(?:fff)?|transparent)|\bhidden\b(?!=\"false))[^>]{0,300}>",
@@ -124,6 +125,8 @@ class _Markdown:
                 self._fence(match)
             elif "<!--" in line:
                 self._comment()
+            elif tag := _HIDING.search(line):
+                self._element(tag)
             elif _REFERENCE.match(line):
                 self._add("hidden", [(number, line.partition("]:")[2])])
                 self._at += 1
@@ -207,10 +210,6 @@ class _Markdown:
             self._add("heading", [(number, line)])
             self._lead = self._top
             return
-        if hiding := _HIDING.search(line):
-            line = self._hidden_part(number, line, hiding)
-            if not line.strip():
-                return
         place = self._kind(line)
         fresh = self._open is None or place != self._open.place
         if place == "prose" and self._open is not None and self._open.place in ("list", "quote"):
@@ -226,14 +225,28 @@ class _Markdown:
         assert self._open is not None
         self._open.lines.append((number, line))
 
-    def _hidden_part(self, number: int, line: str, tag: re.Match[str]) -> str:
-        """Take what an element hides out of a line; return the rest."""
-        end = line.find(f"</{tag[1]}", tag.end())
-        end = end if end >= 0 else len(line)
-        inner = re.sub(r"<[^>]{0,400}>", " ", line[tag.end() : end])
-        if inner.strip():
-            self._add("hidden", [(number, inner)])
-        return line[: tag.start()] + line[end:]
+    def _element(self, tag: re.Match[str]) -> None:
+        """Take an element that hides its content out, over as many lines as it goes on."""
+        number, line = self._lines[self._at]
+        if line[: tag.start()].strip():
+            self._plain(number, line[: tag.start()])
+        end, rest, body = f"</{tag[1]}".lower(), line[tag.end() :], list[Line]()
+        while end not in rest.lower() and self._at + 1 < len(self._lines) and len(body) < _ELEMENT:
+            body.append((number, rest))
+            self._at += 1
+            number, rest = self._lines[self._at]
+        inner, mark, after = rest, "", ""
+        if end in rest.lower():
+            at = rest.lower().find(end)
+            inner, mark, after = rest[:at], rest[at : at + 1], rest[at:].partition(">")[2]
+        body.append((number, inner))
+        bare = [(n, re.sub(r"<[^>]{0,400}>", " ", text)) for n, text in body]
+        if any(text.strip() for _, text in bare):
+            self._close()
+            self._add("hidden", bare)
+        if mark and after.strip():
+            self._plain(number, after)
+        self._at += 1
 
     def _kind(self, line: str) -> Place:
         if _TABLE.match(line):

@@ -134,7 +134,7 @@ def _smuggled_units(segment: Segment) -> Iterator[Unit]:
 
 
 def _prose_units(segment: Segment, lines: list[Line]) -> Iterator[Unit]:
-    glue = "\n" if segment.place in ("front", "table", "hidden") else " "
+    glue = "\n" if segment.place in ("front", "table") else " "
     marks = " \t>" if segment.place == "quote" else None
     pieces = [(number, text.strip(marks)) for number, text in lines]
     for part in _windows(pieces):
