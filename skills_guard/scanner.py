@@ -295,31 +295,29 @@ def _site(host: str) -> str:
 
 
 def _declared(texts: Sequence[_Text]) -> frozenset[str]:
-    """Return the sites that a skill declares as its own: its home page, and hosts that carry its name."""
-    found: set[str] = set()
+    """Return the sites that a skill declares as its own: its home page, hosts that carry its name, and
+    the site of the tool that it is about."""
+    fronts = [s.text for text in texts for s, _ in text.segments if s.place == "front"]
+    found = {
+        _site(match[1].lower())
+        for front in fronts
+        for line in front.split("\n")
+        if _OWN_SITE.match(line)
+        for match in _URL.finditer(line)
+    }
+    names = [
+        n
+        for front in fronts
+        for n in re.findall(r"^name:\s*['\"]?([\w-]{3,64})", front, re.MULTILINE)
+    ]
+    words = {w for name in names for w in (name, *name.split("-")) if len(w) >= 4} - _PLAIN_WORDS
     for text in texts:
-        for segment, _ in text.segments:
-            if segment.place != "front":
-                continue
-            names = re.findall(r"^name:\s*['\"]?([\w-]{3,64})", segment.text, re.MULTILINE)
-            for line in segment.text.split("\n"):
-                if re.match(
-                    r"\s*(?:homepage|url|website|repository|source|docs|documentation|api)\b",
-                    line,
-                    re.IGNORECASE,
-                ):
-                    found |= {_site(match[1].lower()) for match in _URL.finditer(line)}
-            words = {
-                w
-                for name in names
-                for w in (name, *name.split("-"))
-                if len(w) >= 4 and w not in _PLAIN_WORDS
-            }
-            bare = _URL.sub(" ", text.low)
-            for host in {match[1].lower() for match in _URL.finditer(text.joined)}:
-                label = host.split(".")[-2] if "." in host else ""
-                if len(label) >= 4 and (label in words or _is_subject(label, bare)):
-                    found.add(_site(host))
+        bare = ""
+        for host in {match[1].lower() for match in _URL.finditer(text.joined)}:
+            label = host.split(".")[-2] if "." in host else ""
+            bare = bare or _URL.sub(" ", text.low)
+            if len(label) >= 4 and (label in words or _is_subject(label, bare)):
+                found.add(_site(host))
     return frozenset(found)
 
 
@@ -328,6 +326,9 @@ def _is_subject(label: str, text: str) -> bool:
     return label not in _PLAIN_WORDS and len(re.findall(rf"\b{re.escape(label)}\b", text)) >= _OFTEN
 
 
+_OWN_SITE = re.compile(
+    r"\s*(?:homepage|url|website|repository|source|docs|documentation|api)\b", re.IGNORECASE
+)
 _OFTEN = 4
 _PLAIN_WORDS = frozenset(
     "example setup tool tools helper skill skills agent code test tests data file files sync share docs"
