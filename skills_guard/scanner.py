@@ -25,6 +25,7 @@ _PER_RULE = 8
 _CLOSE = 24
 """Lines around a hit in which what belongs to it must stand; scripts are long."""
 _LETTERS = re.compile(r"[a-z]{3,}")
+_TELLING = frozenset(("prose",))
 _RARE = frozenset(("hidden", "decoded", "front", "raw"))
 _URL = re.compile(
     r"(?:(?:https?|git|ssh|ftp)(?:\+\w+)?://(?:[^\s/@\"'<>]{1,80}@)?|\b(?:curl|wget)\s+(?:-\S+\s+){0,4}(?=[\w-]+\.[\w.-]+/))([\w.-]{1,200})(/[^\s\"'`<>)|;]{0,300})?",
@@ -202,9 +203,9 @@ def _of_rule(
 ) -> Iterator[Finding]:
     whole: bool | None = None  # what must stand in the file or the skill is looked for once
     for at, unit in text.candidates(rule):
-        if unit.place not in rule.where and not (
-            "words" in rule.where and unit.place in CODE and unit.is_wordy
-        ):
+        told = bool(rule.where & _TELLING) and unit.place in ("data", "script") and unit.is_wordy
+        words = "words" in rule.where and unit.place in CODE and unit.is_wordy
+        if unit.place not in rule.where and not told and not words:
             continue
         if rule.view and unit.view != rule.view:
             continue
@@ -265,7 +266,8 @@ def _severity(
         return rule.hidden
     if not rule.can_be_mention:
         return severity
-    return weight(unit, match.start(), match.end(), severity, says="words" in rule.where)
+    says = unit.place not in rule.where or "words" in rule.where
+    return weight(unit, match.start(), match.end(), severity, says=says)
 
 
 def _is_local(text: str) -> bool:

@@ -63,7 +63,12 @@ def _whole(lines: Sequence[Line]) -> Iterator[Line]:
         yield first, held
 
 
+_LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w{0,40})\s+in\s+([^;\n]{1,400})")
+
+
 def _learn(text: str, known: dict[str, str]) -> None:
+    for loop in _LOOP.finditer(text):
+        known[loop[1]] = loop[2].strip()
     for match in _ASSIGN.finditer(text):
         name = match[1].lstrip("$")
         value = next((v for v in match.groups()[1:] if v), "")

@@ -18,6 +18,7 @@ from skills_guard.segments import SHELL, Line, Place, Segment
 from skills_guard.shell import resolved
 
 _TAGS = re.compile("[\U000e0020-\U000e007e]{2,}")
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,7}\U000e007f")
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
@@ -26,6 +27,8 @@ _UNSEEN = re.compile(
 """Format characters, fillers, variation selectors, private use: what shows nothing."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPACED = re.compile(r"(?<!\w)(?:\w[ .\-_*]){5,}\w(?!\w)")
+_DOTTED = re.compile(r"(?<![\w.])\w(?:[.\-_*]\w){2,}(?![\w])")
+_ALL_SPACED = re.compile(r"\w(?:[ .\-_*]\w){1,}")
 _BASE64 = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{20,20000}={0,2}(?![\w+/=])")
 _HEX = re.compile(r"(?<![\w])(?:[0-9A-Fa-f]{2}){12,8000}(?![\w])")
 _ESCAPES = re.compile(
@@ -107,9 +110,14 @@ def _unmixed(match: re.Match[str]) -> str:
 
 
 def smuggled(line: str) -> str:
-    """Return what tag characters outside of flags spell, '' where there are none."""
+    """Return what tag characters outside of flags, and variation selectors read as bytes, spell; '' where
+    there are none."""
     found = _TAGS.findall(_FLAG.sub("", line))
-    return " ".join("".join(chr(ord(c) - 0xE0000) for c in run) for run in found)
+    told = ["".join(chr(ord(c) - 0xE0000) for c in run) for run in found]
+    for run in _SELECTORS.findall(line):
+        raw = bytes(ord(c) - 0xFE00 if ord(c) < 0xE0100 else ord(c) - 0xE0100 + 16 for c in run)
+        told.append(raw.decode("utf-8", "replace"))
+    return " ".join(told)
 
 
 def units(segment: Segment) -> Iterator[Unit]:
@@ -165,14 +173,22 @@ def _windows(pieces: list[Line]) -> Iterator[list[Line]]:
 
 def _respelt(text: str) -> set[str]:
     """Return a line with spaced letters closed up, and with digits as the letters that they stand for."""
-    other = (
-        {_SPACED.sub(lambda m: re.sub(r"[ .\-_*]", "", m[0]), text)}
-        if _SPACED.search(text)
-        else set()
-    )
-    if _LEET_WORD.search(text):
-        other.add(_LEET_WORD.sub(lambda m: m[0].translate(_LEET), text))
+    closed = text
+    if _SPACED.search(text) or _DOTTED.search(text):
+        parts = re.split(r"\s{2,}", text)
+        closed = " ".join(
+            re.sub(r"[ .\-_*]", "", p) if _ALL_SPACED.fullmatch(p.strip()) else _closed(p) for p in parts
+        )
+    other = {closed}
+    for one in (text, closed):
+        if _LEET_WORD.search(one):
+            other.add(_LEET_WORD.sub(lambda m: m[0].translate(_LEET), one))
     return other - {text}
+
+
+def _closed(text: str) -> str:
+    text = _DOTTED.sub(lambda m: re.sub(r"[.\-_*]", "", m[0]), text)
+    return _SPACED.sub(lambda m: re.sub(r"[ .\-_*]", "", m[0]), text)
 
 
 _INLINE = re.compile(r"(`{1,2})([^`\n]{4,600})\1")
