@@ -87,7 +87,7 @@ QUERY = re.compile(
 )
 """Queries of log systems, YARA rules: a line of them does nothing."""
 STRINGS = re.compile(
-    r"\b(?:patterns?|regex(?:es)?|signatures?|blocklist|denylist|forbidden|dangerous\w{0,20}|suspicious\w{0,20})\b[^\n]{0,30}[=:\[(]\s{0,3}"
+    r"^\s{0,40}(?:const |let |var )?[\w.]{0,30}(?:patterns?|regex(?:es)?|signatures?|blocklist|denylist|forbidden|dangerous|suspicious)\w{0,20}\s{0,3}[=:\[(]"
     r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?(['\"])(?:(?!\1)[^\n]){1,200}\1(?:\s{0,4}[,:]\s{0,4}r?(['\"])(?:(?!\2)[^\n]){0,200}\2){0,30}"
     r"\s{0,4}[\])}]{0,2},?\s{0,4}(?:#.{0,120})?$|^\s{0,40}\(?r['\"]",
     re.IGNORECASE,

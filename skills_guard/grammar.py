@@ -44,7 +44,8 @@ def weight(unit: Unit, start: int, end: int, severity: Severity, *, says: bool =
             and unit.place == "code"
         )
         listed = cues.STRINGS.search(_raw_line(unit, unit.line_at(start)))
-        data = says and not comment and _is_quoted(unit.text, start, end)
+        data = says and not comment
+        data = data and (unit.place == "script" or _is_quoted(unit.text, start, end))
         return _LESS[severity] if shown or data or listed else severity
     if _is_mention(unit, start, end):
         return "note"

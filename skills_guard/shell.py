@@ -22,6 +22,7 @@ _ASSIGN = re.compile(
     r"(?:^|[;&|(]\s*|\bexport\s+|\blocal\s+|\bdeclare\s+(?:-\w+\s+)?|\breadonly\s+|\bset\s+|\s)"
     r"(\$?[A-Za-z_]\w{0,40})\s?=\s?(?:\"([^\"\n]{1,600})\"|'([^'\n]{1,600})'|([^\s;&|\"'()<>`]{1,300}))"
 )
+_PERCENT = re.compile(r"%([A-Za-z_]\w{0,40})%|!([A-Za-z_]\w{0,40})!")
 _USE = re.compile(r"\$\{([A-Za-z_]\w{0,40})(?:[:#%/,^@][^}]{0,60})?\}|\$([A-Za-z_]\w{0,40})")
 _KEY = re.compile(
     r"(?:(?<=\s)-i|--identity|--cert|--key|--cacert|IdentityFile|--env-file|--kubeconfig)[ =]\s*\S+"
@@ -77,10 +78,10 @@ def _learn(text: str, known: dict[str, str]) -> None:
 
 
 def _filled(text: str, known: dict[str, str]) -> str:
-    if "$" not in text or not known:
+    if not known or ("$" not in text and "%" not in text):
         return text
 
     def value(match: re.Match[str]) -> str:
         return known.get(match[1] or match[2], match[0])
 
-    return _USE.sub(value, text)[:_LONGEST]
+    return _PERCENT.sub(value, _USE.sub(value, text))[:_LONGEST]

@@ -177,7 +177,8 @@ def _respelt(text: str) -> set[str]:
     if _SPACED.search(text) or _DOTTED.search(text):
         parts = re.split(r"\s{2,}", text)
         closed = " ".join(
-            re.sub(r"[ .\-_*]", "", p) if _ALL_SPACED.fullmatch(p.strip()) else _closed(p) for p in parts
+            re.sub(r"[ .\-_*]", "", p) if _ALL_SPACED.fullmatch(p.strip()) else _closed(p)
+            for p in parts
         )
     other = {closed}
     for one in (text, closed):
@@ -324,8 +325,9 @@ def _readable(raw: bytes) -> Iterator[str]:
     """Yield bytes as text where they are one: printable, with the punctuation of words or commands."""
     if len(raw) < 4:
         return
+    wide = len(raw) % 2 == 0 and raw[1::2].count(0) > 0.8 * len(raw[1::2])  # as PowerShell takes it
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-16-le" if wide else "utf-8")
     except UnicodeDecodeError:
         return
     shown = sum(c.isprintable() or c in "\n\t\r" for c in text)
