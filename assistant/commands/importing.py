@@ -19,6 +19,7 @@ from memory.redact import redact
 from memory.rows import first_turn
 from memory.sessions import Session, SessionStore
 from memory.transcript import Message, Turn
+from skills_guard import scan
 
 KINDS = ("hermes", "openclaw", "chatgpt", "claude")
 
@@ -109,8 +110,12 @@ def _report_skills(at: Place, found: Imported, dry_run: bool) -> None:
     for skill in new if not dry_run else []:
         if (waiting / skill.name).exists():
             found.skipped.append(f"skill {skill}: another one of this name was imported")
-        elif any(path.is_symlink() for path in skill.rglob("*")):
-            found.skipped.append(f"skill {skill.name}: it holds links")
+            continue
+        report = scan(skill)
+        worst = [f.why for f in report.findings if f.severity != "note"] + list(report.unread)
+        print(f"  {skill.name}: {': '.join([report.verdict, *worst[:1]])}")
+        if any(f.rule == "link-leaves-folder" for f in report.findings):
+            found.skipped.append(f"skill {skill.name}: a link in it leads out of its folder")
         else:
             shutil.copytree(skill, waiting / skill.name)
 
