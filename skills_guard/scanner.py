@@ -7,6 +7,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from skills_guard import structure
@@ -73,8 +74,8 @@ class _Text:
         """Whether the longest word in a hint is among the words of the text: most texts hold few."""
         if not hint.isascii():
             return not self.low.isascii()
-        longest = max(_LETTERS.findall(hint), key=len, default="")
-        return len(longest) < 3 or longest in self.words
+        longest = _longest_word(hint)
+        return not longest or longest in self.words
 
     def _holding(self, hint: str) -> set[int]:
         """Return the units that hold a hint; each hint is looked for once."""
@@ -89,6 +90,11 @@ class _Text:
                     self.low.find(hint, self.starts[at + 1]) if at + 1 < len(self.starts) else -1
                 )
         return known
+
+
+@cache
+def _longest_word(hint: str) -> str:
+    return max(_LETTERS.findall(hint), key=len, default="")
 
 
 def scan(path: Path | str) -> Report:
@@ -325,7 +331,9 @@ def _declared(texts: Sequence[_Text]) -> frozenset[str]:
 
 def _is_subject(label: str, text: str) -> bool:
     """Whether a site carries the name of what the text is about: the tool that it sets up."""
-    return label not in _PLAIN_WORDS and len(re.findall(rf"\b{re.escape(label)}\b", text)) >= _OFTEN
+    if label in _PLAIN_WORDS or text.count(label) < _OFTEN:
+        return False
+    return len(re.findall(rf"\b{re.escape(label)}\b", text)) >= _OFTEN
 
 
 _OWN_SITE = re.compile(
