@@ -69,6 +69,8 @@ RISK_TABLE = re.compile(
     r"|meaning|example of|why|风险|攻击|指标|模式|含义|危険",
     re.IGNORECASE,
 )
+STEPS = re.compile(r"\b(?:commands?|run|steps?|execute|do|how)\b|命令|步骤", re.IGNORECASE)
+"""The header of a table that tells what to run."""
 IMPERATIVE = re.compile(
     r"\b(?:run(?:ning)?|execut\w{1,3}|paste|type|enter|use|start|launch|call|issue|begin|append|add|put|install\w{0,3}|apply|with|via|then|first"
     r"|ejecuta|führe?|exécute\w{0,2}|запусти\w{0,2})\b|运行|执行|输入|粘贴|実行",

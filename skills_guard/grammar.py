@@ -65,7 +65,8 @@ def _inline(unit: Unit, severity: Severity) -> Severity:
         or cues.ATTACK.search(unit.segment.lead)
     ):
         return "note"
-    if cues.IMPERATIVE.search(before[-120:]):
+    in_steps = unit.segment.place == "table" and cues.STEPS.search(unit.segment.header)
+    if in_steps or cues.IMPERATIVE.search(before[-120:]):
         return severity
     return _LESS[severity]
 

@@ -27,7 +27,7 @@ _CLOSE = 24
 """Lines around a hit in which what belongs to it must stand; scripts are long."""
 _LETTERS = re.compile(r"[a-z]{3,}")
 _TELLING = frozenset(("prose",))
-_RARE = frozenset(("hidden", "decoded", "front", "raw"))
+_RARE = frozenset(("hidden", "decoded", "front", "raw", "rawcode"))
 _URL = re.compile(
     r"(?:(?:https?|git|ssh|ftp)(?:\+\w+)?://(?:[^\s/@\"'<>]{1,80}@)?|\b(?:curl|wget)\s+(?:-\S+\s+){0,4}(?=[\w-]+\.[\w.-]+/))([\w.-]{1,200})(/[^\s\"'`<>)|;]{0,300})?",
     re.IGNORECASE,

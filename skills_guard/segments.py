@@ -22,6 +22,7 @@ Place = Literal[
     "inline",
     "decoded",
     "raw",
+    "rawcode",
 ]
 Line = tuple[int, str]
 

@@ -138,7 +138,8 @@ def _smuggled_units(segment: Segment) -> Iterator[Unit]:
         if text := smuggled(raw):
             yield unit([(number, text)], "hidden", segment, "tags")
         if _UNSEEN.search(raw):
-            yield unit([(number, raw[:_LONGEST])], "raw", segment, "raw")
+            place: Place = "rawcode" if segment.place in ("code", "script") else "raw"
+            yield unit([(number, raw[:_LONGEST])], place, segment, "raw")
 
 
 def _prose_units(segment: Segment, lines: list[Line]) -> Iterator[Unit]:
