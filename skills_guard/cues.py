@@ -24,7 +24,7 @@ CANCEL = re.compile(
 )
 IF_ASKED = re.compile(
     r"\b(?:if|when|whenever|asks?|asked|asking|tells?|told|attempts?|attempting|tries|trying|claims?|instructs?|instructed|wants?|request\w*|says?|try)\b"
-    r"[^.]{0,40}\b(?:to|that|like)\W{0,3}$|如果[^。]{0,20}$|要求[^。]{0,8}$",
+    r"[^.]{0,40}\b(?:to|that|like)\W{0,3}$|\b(?:if|when|whenever)\b[^.]{0,40}\b(?:writes?|says?|types?|sends?|contains?|reads?|claims?)\b\W{0,4}$|如果[^。]{0,20}$|要求[^。]{0,8}$",
     re.IGNORECASE,
 )
 TEXT_LINE = re.compile(r"^\s{0,40}(?:(?:#|//|--|\*|-|\d{1,3}[.)])\s|[A-Z][a-z]+ [a-z]+ )")
@@ -44,7 +44,7 @@ BAD_MARK = re.compile(
 )
 """A mark that what follows is an example of what not to do."""
 ORDER_NOT = re.compile(
-    r"(?:^|[.!?:;]\s|\b(?:you|we|please|must|should)\s)\W{0,4}(?:never|do \*{0,2}not\*{0,2}|don['’]t|avoid|refrain from|must not|should not|must never)\s"
+    r"(?:^|[.!?:;,]\s|\b(?:you|we|please|must|should)\s)\W{0,4}(?:never|do \*{0,2}not\*{0,2}|don['’]t|avoid|refrain from|must not|should not|must never)\s"
     r"(?:\w+\s){0,3}?(?:run|do|use|pipe|piping|running|using|execute|executing|write|paste|pasting|copy|copying|type|enter|call|install|like)\b"
     r"|(?:不要|切勿|请勿|禁止)(?:运行|执行|使用|这样|复制|粘贴)",
     re.IGNORECASE,
@@ -54,6 +54,8 @@ ATTACK = re.compile(
     r"\b(?:attack(?:s|er|ers|ed)?|injections?|injected|jailbreaks?|malicious|adversar\w{0,5}|phishing|suspicious|untrusted|hostile"
     r"|refuse|red flags?|indicators?|signatures?|payloads?|exploits?|threats?|detect\w{0,5}|flag(?:s|ged)?|report (?:it|them|such)"
     r"|treat (?:it|them|such|this)[^.]{0,30} as data|is data|are data|ataques?|inyecci[oó]n|angriff\w{0,3}|attaque\w{0,2}|инъекци\w{0,2}|атак\w{0,2})\b"
+    r"|\b(?:findings? of|usual suspects|engaño\w*|sospechos\w+|fraude\w*|trampas?|fallen|betrüg\w*|verdächtig\w*|gemeldet|nicht befolgt|frauduleux"
+    r"|pièges?|suspect(?:e|es|s)?|мошенн\w+|подозрительн\w+)\b|紛れ|従うべき指示ではありません|実行しないで|詐欺|骗局|诈骗"
     r"|攻击|注入|恶意|可疑|攻撃|注入攻撃|インジェクション|不審",
     re.IGNORECASE,
 )
@@ -66,7 +68,7 @@ REFUSED = re.compile(
 )
 RISK_TABLE = re.compile(
     r"pattern|risk|indicator|attack|threat|smell|danger|vulnerab|finding|signature|bad|unsafe|flag|avoid|anti|severity|issue|weakness"
-    r"|meaning|example of|why|风险|攻击|指标|模式|含义|危険",
+    r"|meaning|example of|why|engaño|sospech|ejemplo|beispiel|falle|betrug|piège|exemple|例|詐欺|风险|攻击|指标|模式|含义|危険",
     re.IGNORECASE,
 )
 STEPS = re.compile(r"\b(?:commands?|run|steps?|execute|do|how)\b|命令|步骤", re.IGNORECASE)
@@ -90,7 +92,7 @@ QUERY = re.compile(
 """Queries of log systems, YARA rules: a line of them does nothing."""
 STRINGS = re.compile(
     r"^\s{0,40}(?:const |let |var )?[\w.]{0,30}(?:patterns?|regex(?:es)?|signatures?|blocklist|denylist|forbidden|dangerous|suspicious)\w{0,20}\s{0,3}[=:\[(]"
-    r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?(['\"])(?:(?!\1)[^\n]){1,200}\1(?:\s{0,4}[,:]\s{0,4}r?(['\"])(?:(?!\2)[^\n]){0,200}\2){0,30}"
+    r"|^\s{0,40}[\[({]{0,2}\s{0,4}r?(['\"`])(?:(?!\1)[^\n]){1,200}\1(?:\s{0,4}[,:]\s{0,4}r?(['\"`])(?:(?!\2)[^\n]){0,200}\2){0,30}"
     r"\s{0,4}[\])}]{0,2},?\s{0,4}(?:#.{0,120})?$|^\s{0,40}\(?r['\"]",
     re.IGNORECASE,
 )
@@ -100,6 +102,16 @@ SHOWS_ATTACK = re.compile(
     r"|payloads?|exploit\w*|vulnerable (?:code|patterns?|examples?|to)|penetration|red team\w*|forensic\w*|malware analysis)\b",
     re.IGNORECASE,
 )
+AFTER_NOT = re.compile(
+    r"^(?:\s{0,2}(?:or|and|,|/|oder|und|或)\s{0,2}`[^`\n]{0,160}`){0,4}\s{0,3}(?:[–—:,;-]|\(|\bis\b)?\s{0,3}(?:never\b|not\b|don['’]?t\b|do not\b|no[,!.]|dangerous\b|unsafe\b|不要|切勿)",
+    re.IGNORECASE,
+)
+"""What follows a thing that is not to be done: "`rm -rf /` – never"."""
+WOULD = re.compile(
+    r"\bwould\b[^.]{0,24}\b(?:accept|run|execute|allow|evaluate|let|match)\b", re.IGNORECASE
+)
+TESTS = re.compile(r"\b(?:expect|assert\w*|test|it|describe)\(|\bparametrize\b|\bassert\b")
+"""A block of tests: its strings are inputs that must be refused."""
 SUBJECT = re.compile(
     r"\b(?:attackers?|adversar(?:y|ies)|malicious (?:users?|actors?|text|content|instructions?|inputs?)|injected (?:text|content|instructions?)|an attack)\b"
     r"[^.:!?\"]{0,90}\b(?:to|could|can|may|might|would|will|that|which|where|tries|attempt\w*|try|embed\w*|craft\w*|uses?|used)\b[^.:\"]{0,40}$",

@@ -34,7 +34,7 @@ def weight(unit: Unit, start: int, end: int, severity: Severity, *, says: bool =
     if unit.place in ("hidden", "decoded") or unit.view in ("tags", "decoded"):
         return severity
     if unit.place == "inline":
-        return _inline(unit, severity)
+        return _inline(unit, unit.around, severity)
     if unit.place in ("code", "script", "data"):
         if _is_marked_bad(unit, start):
             return "note"
@@ -44,31 +44,44 @@ def weight(unit: Unit, start: int, end: int, severity: Severity, *, says: bool =
             and unit.place == "code"
         )
         listed = cues.STRINGS.search(_raw_line(unit, unit.line_at(start)))
+        if unit.segment.language in ("csv", "tsv") or (
+            listed and cues.TESTS.search(unit.segment.text)
+        ):
+            return "note"
         data = says and not comment
         data = data and (unit.place == "script" or _is_quoted(unit.text, start, end))
         return _LESS[severity] if shown or data or listed else severity
     if _is_mention(unit, start, end):
         return "note"
+    if unit.text.count("`", 0, start) % 2 and "`" in unit.text[end:]:
+        return _inline(unit, _sentence(unit, start, end)[1], severity)
     tells = cues.OBEY.search(unit.text) and not cues.REFUSED.search(unit.text)
     return _LESS[severity] if says and _is_quoted(unit.text, start, end) and not tells else severity
 
 
-def _inline(unit: Unit, severity: Severity) -> Severity:
-    told = unit.around
-    before = told[: max(told.find("`"), 0)]
+def _inline(unit: Unit, told: str, severity: Severity) -> Severity:
+    """Weigh code within a sentence, ``told``, by what the sentence says to do with it."""
+    at = told.find(unit.text[:24]) if unit.place == "inline" else -1
+    at = at if at > 0 else told.find("`") + 1
+    before, after = told[: at - 1], told[at:].partition("`")[2]
+    segment = unit.segment
     if cues.CANCEL.search(told):
         return severity
-    if (
+    spoken_of = (
         _is_negated(before)
         or _in_risk_table(unit)
+        or cues.AFTER_NOT.match(after)
+        or cues.WOULD.search(before)
         or cues.ATTACK.search(told)
-        or cues.ATTACK.search(unit.segment.lead)
-    ):
+        or cues.ATTACK.search(segment.lead)
+        or cues.ORDER_NOT.search(segment.lead)
+    )
+    if spoken_of:
         return "note"
-    in_steps = unit.segment.place == "table" and cues.STEPS.search(unit.segment.header)
+    in_steps = segment.place == "table" and cues.STEPS.search(segment.header)
     if in_steps or cues.IMPERATIVE.search(before[-120:]):
         return severity
-    return _LESS[severity]
+    return "note" if cues.ATTACK.search(segment.top) else _LESS[severity]
 
 
 def _is_negated(before: str) -> bool:
@@ -189,7 +202,8 @@ def _leads_to_bad(lead: str, last: str) -> bool:
         return True
     return bool(
         re.search(
-            r"\b(?:attackers?|malicious (?:code|skills?|pages?)|vulnerable|unsafe|insecure)\b"
+            r"\b(?:attackers?|malicious (?:code|skills?|pages?)|suspicious|hostile|harmful|infected"
+            r"|compromised|vulnerable|unsafe|insecure)\b"
             r"[^.]{0,80}:?\s*$",
             last,
             re.IGNORECASE,

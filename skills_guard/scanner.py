@@ -288,11 +288,13 @@ def _is_local(text: str) -> bool:
 def _is_known(host: str, path: str, table: str, declared: frozenset[str]) -> bool:
     if host in declared or _site(host) in declared:
         return True
+    owner = "/".join(path.strip("/").split("/")[:1]).lower()
+    if f"{host}/{owner}" in declared:
+        return True
     listed = frozenset().union(*map(hosts, table.split()))
     parts = host.split(".")
     if any(".".join(parts[i:]) in listed for i in range(len(parts) - 1)):
         return True
-    owner = "/".join(path.strip("/").split("/")[:1]).lower()
     return any(
         entry.startswith(f"{host}/") and f"{host}/{owner}".startswith(entry) for entry in listed
     )
@@ -326,6 +328,9 @@ def _declared(texts: Sequence[_Text]) -> frozenset[str]:
             bare = bare or _URL.sub(" ", text.low)
             if len(label) >= 4 and (label in words or _is_subject(label, bare)):
                 found.add(_site(host))
+        for host, owner in set(_OWNED.findall(text.low)):
+            if owner in words or _is_subject(owner, bare):
+                found.add(f"{host}/{owner}")
     return frozenset(found)
 
 
@@ -336,6 +341,9 @@ def _is_subject(label: str, text: str) -> bool:
     return len(re.findall(rf"\b{re.escape(label)}\b", text)) >= _OFTEN
 
 
+_OWNED = re.compile(
+    r"https?://(raw\.githubusercontent\.com|github\.com|gitlab\.com)/([\w.-]{4,40})/"
+)
 _OWN_SITE = re.compile(
     r"\s*(?:homepage|url|website|repository|source|docs|documentation|api)\b", re.IGNORECASE
 )

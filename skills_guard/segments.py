@@ -142,7 +142,7 @@ class _Markdown:
 
     def _close(self) -> None:
         if self._open is not None:
-            if self._open.place in ("prose", "list", "quote"):
+            if self._open.place in ("prose", "list"):
                 self._lead = self._open.text[-600:]
             self._found.append(self._open)
             self._open = None

@@ -25,7 +25,8 @@ _ASSIGN = re.compile(
 _PERCENT = re.compile(r"%([A-Za-z_]\w{0,40})%|!([A-Za-z_]\w{0,40})!")
 _USE = re.compile(r"\$\{([A-Za-z_]\w{0,40})(?:[:#%/,^@][^}]{0,60})?\}|\$([A-Za-z_]\w{0,40})")
 _KEY = re.compile(
-    r"(?:(?<=\s)-i|--identity|--cert|--key|--cacert|IdentityFile|--env-file|--kubeconfig)[ =]\s*\S+"
+    r"(?:(?<=\s)-i|--identity|--cert|--(?:ssh-|private-)?key(?:-file)?|--pem|--cacert|IdentityFile|--env-file"
+    r"|--kubeconfig)[ =]\s*\S+"
 )
 _LONGEST = 8_000
 _UNSAFE = frozenset(("PATH", "IFS", "PS1", "HOME", "USER"))
