@@ -110,8 +110,25 @@ AFTER_NOT = re.compile(
 WOULD = re.compile(
     r"\bwould\b[^.]{0,24}\b(?:accept|run|execute|allow|evaluate|let|match)\b", re.IGNORECASE
 )
+CASES = re.compile(
+    r"^\s{0,40}(?!\w*(?:args|cmds?|commands?)\b)(?:[A-Z][A-Z0-9_]{1,40}|[a-z_]{2,40}s)\s{0,3}(?::[^=\n]{0,40})?=\s{0,3}[\[({]\s{0,3}['\"]"
+)
+"""A named list of strings, the inputs where a test stands around it; the list of a command is none."""
 TESTS = re.compile(r"\b(?:expect|assert\w*|test|it|describe)\(|\bparametrize\b|\bassert\b")
 """A block of tests: its strings are inputs that must be refused."""
+LISTED_QUOTES = re.compile(
+    r"(?:[\"“„«「‘][^\"”“»」’\n]{1,160}[\"”“»」’]\s{0,2}(?:,|、|，|or|and|oder|und|ou|et|o|y|или|または|や|或者?|和)+\s{0,2}(?:or |and |oder )?){1,6}"
+    r"(?=[\"“„«「‘]?$)"
+)
+"""What stands between a verb of saying and the last of several quotations: says "a", "b" or "c"."""
+NOT_FOLLOWED = re.compile(
+    r"^[^.!?。]{0,100}(?:\b(?:do(?:es)? not|don['’]t|never|must not|should not)\b[^.]{0,24}\b(?:follow|obey|comply|act on|carry)"
+    r"|\b(?:folge|befolge|führe?)\b[^.]{0,24}\bnicht\b|\bnicht\b[^.]{0,16}\b(?:folgen|befolgen|ausführen|beachten)"
+    r"|\bno\b[^.]{0,16}\b(?:obede\w+|sigas?|sigue)|\bne\b[^.]{0,16}\b(?:suis|suivez|obéi\w+)\b[^.]{0,8}\bpas\b|не\s+(?:следуй|выполня)\w*"
+    r"|(?:不要|别|不得|切勿)[^。]{0,8}(?:照做|执行|遵从|理会|遵守)|(?:従わない|従ってはいけ|実行しない|従わず))",
+    re.IGNORECASE,
+)
+"""What follows a quotation that is not to be obeyed."""
 SUBJECT = re.compile(
     r"\b(?:attackers?|adversar(?:y|ies)|malicious (?:users?|actors?|text|content|instructions?|inputs?)|injected (?:text|content|instructions?)|an attack)\b"
     r"[^.:!?\"]{0,90}\b(?:to|could|can|may|might|would|will|that|which|where|tries|attempt\w*|try|embed\w*|craft\w*|uses?|used)\b[^.:\"]{0,40}$",

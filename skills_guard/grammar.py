@@ -44,8 +44,9 @@ def weight(unit: Unit, start: int, end: int, severity: Severity, *, says: bool =
             and unit.place == "code"
         )
         listed = cues.STRINGS.search(_raw_line(unit, unit.line_at(start)))
+        cases = listed or cues.CASES.search(_raw_line(unit, unit.line_at(start)))
         if unit.segment.language in ("csv", "tsv") or (
-            listed and cues.TESTS.search(unit.segment.text)
+            cases and cues.TESTS.search(unit.segment.text)
         ):
             return "note"
         data = says and not comment
@@ -79,6 +80,8 @@ def _inline(unit: Unit, told: str, severity: Severity) -> Severity:
     if spoken_of:
         return "note"
     in_steps = segment.place == "table" and cues.STEPS.search(segment.header)
+    if not before.strip() and not after.strip() and segment.lead.rstrip().endswith(":"):
+        return severity  # a block in all but its fence
     if in_steps or cues.IMPERATIVE.search(before[-120:]):
         return severity
     return "note" if cues.ATTACK.search(segment.top) else _LESS[severity]
@@ -110,6 +113,7 @@ def _is_mention(unit: Unit, start: int, end: int) -> bool:
     before, sentence = _sentence(unit, start, end)
     if cues.CANCEL.search(sentence):
         return False
+    before = cues.LISTED_QUOTES.sub("", before)
     if (
         _is_negated(before[-80:])
         or cues.IF_ASKED.search(before[-80:])
@@ -120,6 +124,8 @@ def _is_mention(unit: Unit, start: int, end: int) -> bool:
         return True
     if not _is_quoted(unit.text, start, end):
         return False
+    if cues.NOT_FOLLOWED.search(unit.text[end : end + 160]):
+        return True
     context = " ".join(
         (
             unit.text[max(0, start - 300) : start],
@@ -169,7 +175,8 @@ def _is_marked_bad(unit: Unit, start: int) -> bool:
     if cues.SEARCHES.search(line[: start + 1]) and not runs:
         return True
     told = line[:start]
-    if cues.TEXT_LINE.match(told) and (_is_negated(told[-80:]) or cues.IF_ASKED.search(told[-80:])):
+    said = cues.LISTED_QUOTES.sub("", told)[-80:]
+    if cues.TEXT_LINE.match(told) and (_is_negated(said) or cues.IF_ASKED.search(said)):
         return True
     if unit.place == "script":
         return False
