@@ -20,8 +20,9 @@ from assistant.home import Home
 from assistant.learning import Learning
 from assistant.providers.base import Provider
 from assistant.recall import Recall
+from assistant.skills import TOOLS, Skills
 from assistant.task_state import TaskState
-from assistant.tools import files, memory, recall, shell, todo, web
+from assistant.tools import files, memory, recall, shell, skills, todo, web
 from assistant.tools.memory import MemoryPlace, Target
 from assistant.tools.registry import Approve, Registry
 from memory.clean import clean, one_line
@@ -105,6 +106,16 @@ class Assistant:
             zone=self.zone,
             today=lambda: self.now().date(),
         )
+        self.skills = Skills(
+            home,
+            config,
+            environment,
+            cwd=cwd,
+            store=self.store,
+            history=self.history,
+            tools=self._tools_on_offer(),
+            meaning=self.recall.like_skills,
+        )
         self.registry = self._make_registry()
         self.hook = AfterTurn(self.store, Learning(self).steps(), self.now) if self.store else None
         self._states: dict[str, TaskState] = {}
@@ -185,6 +196,7 @@ class Assistant:
             memory.forgetting(look=self._places_of, forget=self.forget),
             recall.toolset(store=self.store, search=self.recall, zone=self.zone, now=self.now),
             todo.toolset(load=self._load_state, save=self._save_state),
+            skills.toolset(self.skills),
         ]
         return Registry(
             toolsets,
@@ -193,6 +205,10 @@ class Assistant:
             allow=config.tools.allow,
             deny=config.tools.deny,
         )
+
+    def _tools_on_offer(self) -> set[str]:
+        allow, deny = self.config.tools.allow, self.config.tools.deny
+        return {name for name in TOOLS if (not allow or name in allow) and name not in deny}
 
     @property
     def places(self) -> dict[Target, MemoryPlace]:
@@ -254,6 +270,7 @@ class Assistant:
             user_limit=self.config.memory.user_limit,
             memory_limit=self.config.memory.memory_limit,
             project_context=self.config.project_context,
+            skills_index=self.skills.index(),
         )
         fresh = Session.begin(
             source=source,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -109,6 +109,28 @@ class Learning(_Section):
     )
 
 
+class Skills(_Section):
+    """What the assistant has learned to do, and may learn."""
+
+    learn: bool = Field(True, description="Draft and improve skills from finished work.")
+    approval: Literal["auto", "ask"] = Field(
+        "auto",
+        description="`auto`: a safe skill goes live at once; `ask`: each one waits for your word.",
+    )
+    dirs: tuple[str, ...] = Field((), description="Further folders of skills.")
+    projects: tuple[str, ...] = Field(
+        (),
+        description="Projects that you trust: skills in their .agents/skills and .claude/skills are used.",
+    )
+    trusted: tuple[str, ...] = Field(
+        (),
+        description="Names of skills by others that you trust: what is doubtful in them is shown, not asked.",
+    )
+    inline_shell: tuple[str, ...] = Field(
+        (), description="Names of skills whose inline commands are run when they are loaded."
+    )
+
+
 class Config(_Section):
     """Everything that can be set; each key has a default."""
 
@@ -139,6 +161,7 @@ class Config(_Section):
     tools: Tools = Tools()
     memory: Memory = Memory()
     learning: Learning = Learning()
+    skills: Skills = Skills()
 
     @field_validator("model")
     @classmethod

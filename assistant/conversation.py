@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assistant import prompt
+from assistant.errors import UsageError
 from assistant.events import Event, Notice, TurnEnded
 from assistant.explicit import keep_wish, open_doubt, question
 from assistant.loop import Setup, run_turn
@@ -159,8 +160,25 @@ class Conversation:
             body, findings = neutralise(clean(body))
             notices += [f"{source}, line left out: {f.excerpt!r} ({f.why})" for f in findings]
             safe.append((source, body))
-        context = prompt.turn_context(now, safe)
+        skills, fitting, more = self._skills(said)
+        notices += more
+        context = prompt.turn_context(now, safe, skills=skills, fitting=fitting)
         return Message(role="user", text=said, created=now, context=context), notices
+
+    def _skills(self, said: str) -> tuple[list[tuple[str, str]], list[str], list[str]]:
+        """Return the skills that a message calls with their text, the names of those that may fit, and what
+        the user should know: what was learned since, and why a called skill is not used."""
+        skills = self._assistant.skills
+        notices = skills.library.journal.news()
+        called = []
+        for name in skills.called(said):
+            try:
+                called.append((name, skills.view(name, session=self.session.id)))
+            except UsageError as error:
+                notices.append(str(error))
+        if called or "skill_view" not in self._assistant.registry.names:
+            return called, [], notices
+        return called, [fit.entry.name for fit in skills.fitting(said)], notices
 
     def _recalled(self, said: str) -> str:
         """Return what surely has to do with a message and does not travel with it already, as lines."""

@@ -85,6 +85,7 @@ def forget(home: Home, store: SessionStore, history: History, text: str, now: da
         for path in _copies(home, needle):
             path.unlink()
         purge(home.root, needle.within)
+        home.skill_cache.unlink(missing_ok=True)
     history.rewrite(needle)
     left = [path for path in holding(home.root, needle) if path != home.config]
     left += [home.database] if traces_in(store, needle) else []
@@ -181,6 +182,7 @@ def forget_session(
             if file.raw != before.raw:
                 write_atomic(path, file.to_bytes())
         purge(home.root, lines.within, [f"session:{found.session.id}"])
+        home.skill_cache.unlink(missing_ok=True)
     kept_by_hand = {text for _, text in theirs}
     history.rewrite(ExactLines(set(found.only_here) - kept_by_hand), ids)
 

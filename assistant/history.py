@@ -99,8 +99,9 @@ class History:
         return not config.is_file() or b"[reverie]" not in config.read_bytes()
 
     def record(self, what: str, files: Sequence[Path] = (), *, turn: int = 0) -> str | None:
-        """Commit what the assistant wrote (see :meth:`mark_own`), and ``files``; return the change's
-        id, None when nothing has changed. What a person changed since is not taken along."""
+        """Commit what the assistant wrote (see :meth:`mark_own`), and ``files``, which may be folders;
+        return the change's id, None when nothing has changed. What a person changed since is not taken
+        along."""
         own = own_writes.pending(self._root)
         if self.is_foreign or not (own or files):
             return None
@@ -126,7 +127,8 @@ class History:
 
     def _among(self, repo: Repo, files: Sequence[Path]) -> list[str]:
         wanted = {path.relative_to(self._root).as_posix() for path in files}
-        return [name for name in self._changed(repo) if name in wanted]
+        folders = tuple(f"{name}/" for name in wanted)
+        return [n for n in self._changed(repo) if n in wanted or n.startswith(folders)]
 
     def _commit(
         self, repo: Repo, what: str, names: Sequence[str], *, turn: int = 0, undoes: str = ""
@@ -158,6 +160,8 @@ class History:
         for pattern in ("*.md", "memory/**/*.md", "skills/**/*"):
             for path in self._root.glob(pattern):
                 name = path.relative_to(self._root).as_posix()
+                if name.startswith("skills/."):
+                    continue  # drafts, earlier versions and notes on skills: the library keeps them
                 if path.is_file() and not path.is_symlink() and name.isprintable():
                     yield name
 

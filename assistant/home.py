@@ -63,6 +63,11 @@ class Home:
         return self.root / "skills"
 
     @property
+    def skill_cache(self) -> Path:
+        """What was found about skills when they were last looked at; derived."""
+        return self.root / "index" / "skills.json"
+
+    @property
     def database(self) -> Path:
         """Sessions and all else that is no prose."""
         return self.root / "state.db"

@@ -46,6 +46,7 @@ class Learning:
             Step(name="uses", run=self._count_uses),
             Step(name="limits", run=self._limit),
             Step(name="history", run=self._commit),
+            Step(name="skills", run=self._learn_skill),
         ]
 
     def _files(self, turn: Turn) -> list[Path]:
@@ -107,6 +108,27 @@ class Learning:
     def _commit(self, turn: Turn) -> str:
         made = self._app.history.record(self._app.redact(_what_changed(turn)), turn=turn.id)
         return f"change {made}" if made else "nothing changed"
+
+    def _learn_skill(self, turn: Turn) -> str:
+        """Judge the skills that were used, learn from the turn, and record what came of it."""
+        app = self._app
+        if turn.status == "undone" or app.store is None:
+            return "nothing to do"
+        learner = app.skills.learner(app.redact, app.now, self._writer())
+        around = app.skills.around(turn)
+        seen = len(app.skills.library.journal.all())
+        told = learner.judge(turn, around)
+        if app.config.skills.learn:
+            told.append(learner.learn(turn, around))
+        names = {h.skill for h in app.skills.library.journal.all()[seen:]}
+        if names:
+            app.skills.record(f"Skill: {one_line(told[-1], 150)}", sorted(names), turn.id)
+        return "; ".join(told) or "nothing to learn"
+
+    def _writer(self) -> Callable[[str], str] | None:
+        """Return the model that words skills, None where learning does without."""
+        complete = self._model()
+        return (lambda p: complete("skills", p)) if complete else None
 
     def _model(self) -> Complete | None:
         """Return the model for one step, None where learning does without."""

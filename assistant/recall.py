@@ -43,6 +43,8 @@ QUICK_S = 0.15
 SURE_ENOUGH, SURE_ENOUGH_SAID = 8.0, 16.0
 """Scores from which a memory travels with a message by itself; a message of a conversation needs more, as
 those around it add to its score (docs/recall.md)."""
+FULL_LIKENESS = 16.0
+"""The score that counts as full likeness of a skill."""
 _CHECK_S = 5.0
 _FUSED_K = 10
 TOKEN = "REVERIE_CHROMA_TOKEN"  # noqa: S105 - a variable's name
@@ -196,6 +198,20 @@ class Recall:
             replace(hits[id], score=scores[id], why=", ".join(ranks[id]) if explain else "")
             for id in best
         ]
+
+    def like_skills(self, text: str) -> dict[str, float]:
+        """Return how alike the home's skills are to ``text`` by name, 0 to 1; nothing while the index is
+        cold."""
+        if not self.is_warm or not text.strip():
+            return {}
+        from memory.search import Filter
+
+        try:
+            hits = self.hybrid.search(text[:1_000], Filter(sources=("skills",)), 8).hits
+        except StorageError as error:
+            log.warning("skills were not compared by meaning: %s", error)
+            return {}
+        return {hit.path.split("/")[-2]: min(1.0, hit.score / FULL_LIKENESS) for hit in hits}
 
     def quick(self, text: str, without: frozenset[int] = frozenset()) -> list[Hit]:
         """Return at most five memories that surely have to do with ``text``; none when the index is cold

@@ -93,6 +93,15 @@ def _m007_used(db: Database) -> None:
     )
 
 
+def _m008_skill_uses(db: Database) -> None:
+    """How often which skill was used and how it went; names and counts, no words of the user."""
+    db.execute(
+        "CREATE TABLE skill_uses (skill TEXT NOT NULL, turn INTEGER NOT NULL, version INTEGER NOT NULL,"
+        " at INTEGER NOT NULL, good INTEGER, calls INTEGER NOT NULL, why TEXT NOT NULL,"
+        " PRIMARY KEY (skill, turn)) WITHOUT ROWID"
+    )
+
+
 FULL_TEXT = (
     # What a search brought up is no new evidence: indexed, it would echo for ever.
     """CREATE VIEW messages_indexed AS SELECT id, CASE WHEN role = 2 AND data LIKE
@@ -123,6 +132,7 @@ STEPS = (
     _m005_spent,
     _m006_learning,
     _m007_used,
+    _m008_skill_uses,
 )
 
 

@@ -72,7 +72,7 @@ class Fence:
             )
 
     def _refuse_writing(self, path: Path) -> None:
-        if path.name.lower() in INSTRUCTIONS or "skills" in path.parts[-3:-1]:
+        if path.name.lower() in INSTRUCTIONS or _is_in_skill(path):
             raise ToolError(
                 f"{path.name} tells assistants what to do or know; no tool writes it. "
                 "Use the memory tool for facts, or show the user the text to put there."
@@ -89,6 +89,14 @@ class Fence:
             return str(path.relative_to(self.roots[0])) or "."
         except ValueError:
             return str(path)
+
+
+def _is_in_skill(path: Path) -> bool:
+    """Whether a path lies in a skill of any assistant, however deep."""
+    pairs = zip(path.parts, path.parts[1:], strict=False)
+    return "skills" in path.parts[-3:-1] or any(
+        first in (".agents", ".claude", ".codex") and second == "skills" for first, second in pairs
+    )
 
 
 def toolset(fence: Fence) -> Toolset:

@@ -1,0 +1,138 @@
+"""Owns making a piece of work general: what varies from time to time becomes a parameter.
+
+Tickets, dates, addresses, ids, paths of one machine, names of people and what the user named for this once
+are replaced by ``<ticket>``, ``<date>``, ...; :func:`leaks` says what is left of such in a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_DATE = (
+    r"\d{4}[-/.](?:0?[1-9]|1[0-2])[-/.](?:0?[1-9]|[12]\d|3[01])(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?"
+    r"|\b(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\b|\b(?:19|20)\d{2}-(?:0[1-9]|1[0-2])\b(?!-)"
+    r"|\d{1,2}\.\d{1,2}\.(?:19|20)\d{2}|\d{4}年(?:\d{1,2}月)?(?:\d{1,2}[日号])?|\d{1,2}月\d{1,2}[日号]"
+    r"|\b(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th)? (?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{4})?\b"
+)
+_QUARTER = r"\b(?:Q[1-4][ -]?(?:19|20)\d{2}|(?:19|20)\d{2}[ -]?Q[1-4]|(?:KW|CW|W)[ -]?\d{1,2}(?:[ /-](?:19|20)\d{2})?)\b"
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("secret", r"\[redacted[^\]\n]*\]"),
+    ("email", r"[\w.+-]+@[\w-]+\.[\w.-]*\w"),
+    ("date", _DATE),
+    ("period", _QUARTER),
+    ("ticket", r"\b[A-Z][A-Z0-9]{1,9}-\d{1,7}\b|(?<![\w&])#\d{1,7}\b"),
+    ("id", r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b"),
+    ("host", r"\b(?:\d{1,3}\.){3}\d{1,3}\b"),
+    ("phone", r"(?<![\w.])\+\d[\d ()-]{7,17}\d\b"),
+    ("path", r"(?<![\w.:/<~$}])(?:/(?:home|Users|root|tmp|var/folders|mnt|media|Volumes|private|work|srv|opt|data|workspace|workspaces)/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:])|(?<!\w)[A-Z]:\\[^\s'\"`,;]+|~/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:]"),
+)  # fmt: skip
+_KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS}
+_QUOTED = re.compile(r"[\"“„«「『']([^\"”“»」』'\n]{2,80})[\"”“»」』']")
+_FILE_NAME = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,5}(?![\w/])")
+_URL = re.compile(r"https?://[^\s'\"`<>)，。]+[^\s'\"`<>).,;:，。]")
+_VERSION = re.compile(r"\bv?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?\b")
+_NUMBER = re.compile(r"(?<![\w.<-])\d[\d.,]*(?![\w.-])")
+_PERSON = re.compile(
+    r"\b(?:for|to|with|from|ask|tell|email|mail|call|cc|by|of|and|von|für|an|mit|à|pour|de|para|con)\s+(?P<name>[A-Z][a-zà-öø-ÿ]{2,20}(?:\s[A-Z][a-zà-öø-ÿ]{2,20})?)(?![\w./:-])"
+    r"|\b(?P<owner>[A-Z][a-zà-öø-ÿ]{2,20})['’]s\b|给(?P<zh>[\u4e00-\u9fff]{2,3})(?:发|打|写|寄|看)"
+)
+_NO_NAMES = frozenset(
+    "The This That Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July"
+    " August September October November December Today Tomorrow English Chinese German French Spanish Markdown Python"
+    " Docker Git Github Linux Windows Excel Word Google Slack Staging Production Jira Confluence Postgres Redis Nginx"
+    " Kubernetes Grafana Prometheus Terraform Ansible Node Java Rust Go Swift Kotlin Django Flask React Vue Angular".split()
+)
+_OPAQUE = ("path", "email", "phone", "ticket", "secret", "id", "host")
+"""Kinds of values that may stand in no skill."""
+
+
+@dataclass(slots=True)
+class General:
+    """Replaces what varies. ``folder`` is the working folder: paths in it become relative."""
+
+    folder: str = ""
+    home: str = ""
+    named: list[tuple[str, str]] = field(default_factory=list)
+    """Values that the user named for this task, with the parameter that each becomes."""
+    used: dict[str, str] = field(default_factory=dict)
+    """The parameters that stand in the texts, with what each was this time."""
+
+    def know(self, said: str, texts: Sequence[str]) -> None:
+        """Note which values of the user's words occur in the work: they are this time's, not the skill's."""
+        work = "\n".join(texts)
+        plain = said
+        for kind, pattern in (
+            ("url", _URL),
+            ("text", _QUOTED),
+            ("file", _FILE_NAME),
+            ("version", _VERSION),
+            ("number", _NUMBER),
+        ):
+            for match in pattern.finditer(plain):
+                value = match[1] if kind == "text" else match[0]
+                if len(value) >= (1 if kind == "number" else 2) and value in work:
+                    self._name(value, kind)
+            plain = pattern.sub(" ", plain)
+        for match in _PERSON.finditer(said):
+            value = next(v for v in match.groups() if v)
+            if value.split()[0] not in _NO_NAMES:
+                self._name(value, "name")
+
+    def vary(self, values: Sequence[Sequence[str]]) -> None:
+        """Note values that differed between times of the same task: ``values`` are the words of each time."""
+        if len(values) < 2:
+            return
+        shared = set(values[0]).intersection(*values[1:])
+        for word in values[-1]:
+            if (
+                word not in shared
+                and len(word) >= 2
+                and re.fullmatch(r"[\w./:@%+-]+", word)
+                and not word.startswith("-")
+            ):
+                kind = "file" if _FILE_NAME.fullmatch(word) else "value"
+                self._name(word, kind)
+
+    def _name(self, value: str, kind: str) -> None:
+        if all(value != known for known, _ in self.named):
+            taken = [k for _, k in self.named if k.rstrip("23456789") == kind]
+            self.named.append((value, f"{kind}{len(taken) + 1}" if taken else kind))
+            self.named.sort(key=lambda pair: -len(pair[0]))
+
+    def text(self, text: str) -> str:
+        """Return a text with its values replaced."""
+        for folder in filter(None, (self.folder,)):
+            text = text.replace(folder.rstrip("/") + "/", "").replace(folder, ".")
+        for value, kind in self.named:
+            text = self._sub(
+                re.compile(
+                    rf"(?<![\w<]){re.escape(value)}(?![\w>])"
+                    if value.isascii()
+                    else re.escape(value)
+                ),
+                kind,
+                text,
+            )
+        for kind, pattern in _KINDS.items():
+            text = self._sub(pattern, kind, text)
+        return text
+
+    def _sub(self, pattern: re.Pattern[str], kind: str, text: str) -> str:
+        def put(match: re.Match[str]) -> str:
+            before = text[max(0, match.start() - 1) : match.start()]
+            if before == "<" or (kind == "id" and match[0].isdigit()):
+                return match[0]
+            self.used.setdefault(kind, match[0])
+            return f"<{kind}>"
+
+        return pattern.sub(put, text)
+
+
+def leaks(text: str, named: Sequence[str] = ()) -> list[str]:
+    """Return what in a text belongs to one time, one machine or one person."""
+    found = [f"{kind}: {m[0][:60]}" for kind in _OPAQUE for m in _KINDS[kind].finditer(text)]
+    found += [f"date: {m[0]}" for m in _KINDS["date"].finditer(text)]
+    return found + [f"named: {value}" for value in named if len(value) > 2 and value in text]

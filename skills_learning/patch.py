@@ -1,0 +1,79 @@
+"""Owns changes of a skill's text: exact spans, each found once, never more than a quarter lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_LOST = 0.25
+"""The share of a text that a change may take away."""
+
+
+class PatchRefused(ValueError):
+    """A change that is not made; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """Replaces the span ``old``, which stands once in the text, by ``new``."""
+
+    old: str
+    new: str
+
+
+def patched(text: str, patches: Sequence[Patch], read: str | None = None) -> str:
+    """Return ``text`` with all changes, or raise :class:`PatchRefused` and change nothing.
+
+    ``read`` is what the author of the change had before its eyes: a span outside of it is not touched.
+    """
+    if not patches:
+        raise PatchRefused("there is nothing to change")
+    lost = 0
+    out = text
+    for patch in patches:
+        if not patch.old.strip():
+            raise PatchRefused("a change names no text that it replaces")
+        if read is not None and patch.old not in read:
+            raise PatchRefused("a change touches a part that was not read")
+        count = out.count(patch.old)
+        if count != 1:
+            where = "does not stand in the skill" if count == 0 else f"stands {count} times in it"
+            raise PatchRefused(f"the text to replace {where}: {patch.old[:60]!r}")
+        lost += _lost(patch)
+        out = out.replace(patch.old, patch.new)
+    if lost > MOST_LOST * len(text):
+        raise PatchRefused(
+            f"the change takes away {lost / len(text):.0%} of the text; 25 % are the most"
+        )
+    if out == text:
+        raise PatchRefused("there is nothing to change")
+    return out
+
+
+def _lost(patch: Patch) -> int:
+    """Return how many characters of the old span are not in the new one, line by line."""
+    kept = set(patch.new.splitlines())
+    gone = [line for line in patch.old.splitlines() if line not in kept]
+    if len(gone) == 1 and gone[0].strip() and gone[0].strip() in patch.new:
+        return 0
+    return sum(map(len, gone))
+
+
+def add_to_section(text: str, title: str, line: str) -> Patch | None:
+    """Return the change that adds ``line`` at the end of a section; None where there is no such section or
+    it says so already."""
+    lines = text.split("\n")
+    start = next(
+        (
+            n
+            for n, row in enumerate(lines)
+            if row.lstrip("#").strip().lower() == title.lower() and row.startswith("#")
+        ),
+        None,
+    )
+    if start is None or line.strip() in (row.strip() for row in lines):
+        return None
+    end = next((n for n in range(start + 1, len(lines)) if lines[n].startswith("#")), len(lines))
+    last = max((n for n in range(start, end) if lines[n].strip()), default=start)
+    old = "\n".join(lines[start : last + 1])
+    return Patch(old=old, new=f"{old}\n{line}")
