@@ -59,6 +59,12 @@ class AfterTurn:
         """Tell the background that a turn has ended."""
         self._wake.set()
 
+    def settle(self, patience_s: float) -> None:
+        """Wait at most so long for the background to have done what is owed."""
+        deadline = time.monotonic() + patience_s
+        while self._thread is not None and time.monotonic() < deadline and self._owed.owed(1):
+            time.sleep(0.02)
+
     def stop(self, patience_s: float = 5.0) -> None:
         """End the background; what is left stays owed."""
         self._stop.set()

@@ -114,7 +114,7 @@ class Assistant:
             store=self.store,
             history=self.history,
             tools=self._tools_on_offer(),
-            meaning=self.recall.like_skills,
+            likeness=self.recall.likeness,
         )
         self.registry = self._make_registry()
         self.hook = AfterTurn(self.store, Learning(self).steps(), self.now) if self.store else None

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from assistant.tools.registry import Approve
 
 
+LEARNING_S = 0.4
+"""For how long the prompt waits for the hook, so that what was learned stands below the answer."""
+
+
 class Renderer(Protocol):
     """Shows the events of turns."""
 
@@ -225,6 +229,7 @@ class Chat:
                     self.renderer.say("(interrupted)")
                 continue
             self.turn(text)
+            self.tell_news(LEARNING_S)
 
     def turn(self, text: str) -> None:
         """Run one turn."""
@@ -236,6 +241,14 @@ class Chat:
             if isinstance(self.renderer, RichRenderer):
                 self.renderer.end()
         self.failed = turn is None or failed(turn)
+
+    def tell_news(self, patience_s: float = 0.0) -> None:
+        """Say what was learned meanwhile, waiting for the hook for at most so long."""
+        hook = self.assistant.hook
+        if hook and patience_s:
+            hook.settle(patience_s)
+        for line in self.assistant.skills.library.journal.news():
+            self.renderer.show(Notice(text=line))
 
 
 def failed(turn: Turn) -> bool:

@@ -130,6 +130,7 @@ def _chat(
         # The reply is on the screen; what the turn left to learn takes milliseconds.
         if assistant.hook:
             assistant.hook.work_off()
+            session.tell_news()
     finally:
         assistant.close()
     if session.failed and (message is not None or not interactive):

@@ -43,8 +43,6 @@ QUICK_S = 0.15
 SURE_ENOUGH, SURE_ENOUGH_SAID = 8.0, 16.0
 """Scores from which a memory travels with a message by itself; a message of a conversation needs more, as
 those around it add to its score (docs/recall.md)."""
-FULL_LIKENESS = 16.0
-"""The score that counts as full likeness of a skill."""
 _CHECK_S = 5.0
 _FUSED_K = 10
 TOKEN = "REVERIE_CHROMA_TOKEN"  # noqa: S105 - a variable's name
@@ -199,19 +197,21 @@ class Recall:
             for id in best
         ]
 
-    def like_skills(self, text: str) -> dict[str, float]:
-        """Return how alike the home's skills are to ``text`` by name, 0 to 1; nothing while the index is
-        cold."""
-        if not self.is_warm or not text.strip():
-            return {}
-        from memory.search import Filter
+    def likeness(self, said: str, phrases: Sequence[str], *, load: bool = False) -> list[float]:
+        """Return how alike ``said`` is to each phrase, see ``memory.nearness.likeness``; nothing without an
+        embedder, and where it would have to be loaded first, unless ``load``."""
+        if not phrases or not said.strip() or not (load or self.is_warm):
+            return []
+        embedder = self._usable()
+        if embedder is None:
+            return []
+        from memory.nearness import likeness
 
         try:
-            hits = self.hybrid.search(text[:1_000], Filter(sources=("skills",)), 8).hits
-        except StorageError as error:
-            log.warning("skills were not compared by meaning: %s", error)
-            return {}
-        return {hit.path.split("/")[-2]: min(1.0, hit.score / FULL_LIKENESS) for hit in hits}
+            return likeness(embedder, self.index, said[:1_000], phrases)
+        except (StorageError, OSError) as error:
+            log.warning("nothing was compared by meaning: %s", error)
+            return []
 
     def quick(self, text: str, without: frozenset[int] = frozenset()) -> list[Hit]:
         """Return at most five memories that surely have to do with ``text``; none when the index is cold

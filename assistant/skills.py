@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from assistant.config import Config, Environment
 from assistant.errors import UsageError
@@ -22,7 +22,7 @@ from memory.errors import StorageError
 from memory.recall_words import overlap
 from memory.sessions import SessionStore
 from memory.transcript import Turn
-from skills_learning.finding import FITS, Fit, fitting, in_bodies
+from skills_learning.finding import Fit, fitting, in_bodies, sure
 from skills_learning.folders import Unreadable, check_path
 from skills_learning.library import SkillLibrary, description_of
 from skills_learning.records import SKILL_FILE, Abilities, Entry, NoSkill, Place
@@ -54,6 +54,14 @@ _LATELY = timedelta(days=60)
 _MOST_EARLIER = 400
 
 
+class Likeness(Protocol):
+    """Compares by meaning."""
+
+    def __call__(self, said: str, phrases: Sequence[str], *, load: bool = False) -> list[float]:
+        """Return how alike ``said`` is to each phrase; nothing where that cannot be told."""
+        ...
+
+
 class Skills:
     """The skills of a home. Nothing is scanned that stands as it was scanned before."""
 
@@ -67,13 +75,14 @@ class Skills:
         store: SessionStore | None,
         history: History,
         tools: Collection[str] = TOOLS,
-        meaning: Callable[[str], Mapping[str, float]] = lambda text: {},
+        likeness: Likeness | None = None,
     ) -> None:
         self._home, self._config, self._history = home, config, history
         self._environment = environment
         self._store = store
         self._cwd = cwd
-        self.meaning = meaning
+        self._likeness = likeness
+        self.trusted = frozenset(config.skills.trusted)
         self.shelf = Shelf(
             home.skills,
             home.lock,
@@ -96,6 +105,27 @@ class Skills:
     def offered(self) -> list[Entry]:
         """Return the skills that can be used here."""
         return [entry for entry in self.shelf.entries() if not entry.why_not]
+
+    def examples(self) -> dict[str, list[str]]:
+        """Return what the user said when skills were of use, by name."""
+        return self.uses.examples() if self.uses else {}
+
+    def meaning(self, text: str, *, load: bool = False) -> dict[str, float]:
+        """Return how alike each skill is to ``text`` by what they mean, the best of its phrases; nothing
+        without an embedder that is loaded."""
+        examples = self.examples()
+        phrases = [
+            (entry.name, phrase)
+            for entry in self.shelf.entries()
+            for phrase in (*entry.record.phrases, *examples.get(entry.name, ()))
+        ]
+        if self._likeness is None or not phrases:
+            return {}
+        found = self._likeness(text, [phrase for _, phrase in phrases], load=load)
+        best: dict[str, float] = {}
+        for (name, _), value in zip(phrases, found, strict=False):
+            best[name] = max(best.get(name, 0.0), value)
+        return best
 
     def index(self) -> str:
         """Return the list of skills for the system prompt, at most :data:`INDEX_LIMIT` characters: the
@@ -134,14 +164,15 @@ class Skills:
 
     def fitting(self, text: str, limit: int = 3) -> list[Fit]:
         """Return the skills that surely fit a message, best first."""
-        found = fitting(text, self.offered(), self.meaning(text), limit)
-        return [fit for fit in found if fit.score >= max(FITS, 0.6 * found[0].score)]
+        meaning = self.meaning(text)
+        found = fitting(text, self.offered(), meaning, limit, self.examples())
+        return sure(found, bool(meaning))
 
     def search(self, text: str, limit: int = 8) -> list[Fit]:
         """Return the skills that have to do with ``text``, also those not in use: by what they say of
         themselves, by meaning where the search over the home is warm, then by their whole text."""
         entries = self.shelf.entries()
-        found = fitting(text, entries, self.meaning(text), limit)
+        found = fitting(text, entries, self.meaning(text), limit, self.examples())
         if len(found) < limit:
             named = {fit.entry.name for fit in found}
             found += in_bodies(text, [e for e in entries if e.name not in named])
@@ -254,7 +285,8 @@ class Skills:
             folder=str(self._cwd),
             home=str(self._home.root),
             complete=complete,
-            meaning=self.meaning,
+            meaning=lambda text: self.meaning(text, load=True),
+            examples=self.examples,
         )
 
     def around(self, turn: Turn) -> Around:

@@ -84,11 +84,23 @@ def _notes(chat: Chat, _: str) -> None:
 
 
 def _skills(chat: Chat, _: str) -> None:
-    found = sorted(path.parent.name for path in chat.assistant.home.skills.glob("*/SKILL.md"))
-    for name in found:
-        chat.renderer.say(name)
-    if not found:
-        chat.renderer.say("There are no skills yet.")
+    from assistant.commands.skills import rows_of
+
+    skills = chat.assistant.skills
+    for row in rows_of(skills.shelf.entries()):
+        chat.renderer.say(row)
+    for draft in skills.library.pending():
+        chat.renderer.say(f"{draft.name} waits for you: {draft.why} (reverie skills pending)")
+
+
+def _skill(chat: Chat, rest: str) -> None:
+    name, _, task = rest.partition(" ")
+    skills = chat.assistant.skills
+    if not name:
+        raise UsageError("/skill needs a name. Next step: /skills lists them.")
+    skills.view(name)  # says why it cannot be used, before a model is asked
+    chat.turn(f"${skills.shelf.find(name).name} {task.strip()}".strip())
+    chat.tell_news()
 
 
 def _usage(chat: Chat, _: str) -> None:
@@ -148,6 +160,7 @@ COMMANDS: dict[str, tuple[str, Command]] = {
     "memory": ("what is kept in USER.md and MEMORY.md", _memory),
     "notes": ("the notes of today and yesterday", _notes),
     "skills": ("the skills there are", _skills),
+    "skill": ("use a skill: /skill NAME what to do", _skill),
     "usage": ("tokens of this session and the last day", _usage),
     "model": ("the model; with a name: change it for this chat", _model),
     "undo": ("take the last turn back", _undo),

@@ -100,6 +100,11 @@ def _m008_skill_uses(db: Database) -> None:
         " at INTEGER NOT NULL, good INTEGER, calls INTEGER NOT NULL, why TEXT NOT NULL,"
         " PRIMARY KEY (skill, turn)) WITHOUT ROWID"
     )
+    # The turns whose work a skill is for: what was said in them tells when it fits.
+    db.execute(
+        "CREATE TABLE skill_turns (skill TEXT NOT NULL, turn INTEGER NOT NULL, PRIMARY KEY (skill, turn))"
+        " WITHOUT ROWID"
+    )
 
 
 FULL_TEXT = (

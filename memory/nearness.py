@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -92,19 +93,51 @@ def _closest(cosines: Floats) -> Floats:
 
 def _kept(embedder: Embedder, index: Index) -> tuple[Floats, Floats]:
     """Return the probes as texts and as questions; embed them where the index does not have them."""
+    return kept_vectors(embedder, index, "told", _PROBES), kept_vectors(
+        embedder, index, "asked", _PROBES
+    )
+
+
+def kept_vectors(
+    embedder: Embedder, index: Index, side: Literal["told", "asked"], texts: Sequence[str]
+) -> Floats:
+    """Return the vectors of ``texts`` (a row each), embedded as documents (``told``) or as questions
+    (``asked``): each once, then kept with the vectors of the index."""
     model = embedder.fingerprint
-    keys = [_digest(side, text) for side in ("told", "asked") for text in _PROBES]
-    marks = ",".join("?" * len(keys))
-    sql = f"SELECT digest, vector FROM vectors.vectors WHERE model = ? AND digest IN ({marks})"
-    held = {bytes(row[0]): row[1] for row in index.rows(sql, (model, *keys))}
-    if set(keys) <= set(held):
-        table = np.stack([np.frombuffer(held[key], np.float16) for key in keys]).astype(np.float32)
-    else:
-        vectors = [*embedder.embed_documents(_PROBES), *map(embedder.embed_query, _PROBES)]
-        table = np.asarray(vectors, np.float32)
-        rows = zip(keys, table.astype(np.float16), strict=True)
-        index.put_vectors(model, [(key, vector.tobytes()) for key, vector in rows])
-    return table[: len(_PROBES)], table[len(_PROBES) :]
+    keys = [_digest(side, text) for text in texts]
+    held: dict[bytes, bytes] = {}
+    for start in range(0, len(keys), 500):
+        part = keys[start : start + 500]
+        marks = ",".join("?" * len(part))
+        sql = f"SELECT digest, vector FROM vectors.vectors WHERE model = ? AND digest IN ({marks})"
+        held |= {bytes(row[0]): row[1] for row in index.rows(sql, (model, *part))}
+    missing = [text for key, text in zip(keys, texts, strict=True) if key not in held]
+    if missing:
+        embedded = (
+            embedder.embed_documents(missing)
+            if side == "told"
+            else map(embedder.embed_query, missing)
+        )
+        fresh = {
+            _digest(side, text): np.asarray(vector, np.float16).tobytes()
+            for text, vector in zip(missing, embedded, strict=True)
+        }
+        index.put_vectors(model, list(fresh.items()))
+        held |= fresh
+    return np.stack([np.frombuffer(held[key], np.float16) for key in keys]).astype(np.float32)
+
+
+def likeness(embedder: Embedder, index: Index, said: str, phrases: Sequence[str]) -> list[float]:
+    """Return how alike ``said`` is to each phrase: 1 for the same, 0 for what sentences that have nothing
+    to do with it have in common with it. Both sides are embedded as questions, as both ask for something."""
+    if not phrases:
+        return []
+    vector = as_row(embedder.embed_query(said))
+    base = float(
+        _closest(np.atleast_2d(vector @ kept_vectors(embedder, index, "asked", _PROBES).T))[0]
+    )
+    cosines = kept_vectors(embedder, index, "asked", phrases) @ vector
+    return [float(value) for value in (cosines - base) / max(1e-3, 1.0 - base)]
 
 
 def _digest(side: str, text: str) -> bytes:

@@ -128,6 +128,14 @@ def _cut(run: str) -> list[str]:
     return list(cutter.cut_for_search(run)) if cutter else []
 
 
+def cut_words(text: str) -> list[str]:
+    """Return the words of a text in their order, those in Chinese without overlap; Latin ones as they are."""
+    cutter = _cutter()
+    if cutter is None:
+        return list(re.findall(r"[^\W_]+", text))
+    return [word for word in cutter.cut(text) if re.fullmatch(r"[^\W_]+", word)]
+
+
 def language_of(text: str) -> str:
     """Return the language whose stop words a text holds most, English where that is not sure."""
     counts: dict[str, int] = {}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from memory.tokens import CJK
 from skills_learning.general import General
 from skills_learning.patch import Patch, add_to_section
-from skills_learning.signals import Signal, another_way
-from skills_learning.skill import SECTIONS, Skill
+from skills_learning.signals import Signal, another_way, way_in
+from skills_learning.skill import SECTIONS, Skill, missing_files
 from skills_learning.tasks import name_of, task_of
 from skills_learning.trace import Step, programs_of
 
@@ -89,8 +89,8 @@ class Work:
 
     @property
     def lessons(self) -> list[str]:
-        """What the user said about how it is to be done."""
-        return [signal.lesson for signal in self.signals if signal.lesson]
+        """What the user said about how it is to be done: the sentences of it that say so."""
+        return [told for signal in self.signals if (told := way_in(signal.lesson))]
 
     @property
     def language(self) -> str:
@@ -146,8 +146,23 @@ def draft(work: Work, taken: Collection[str]) -> Skill | None:
         name=name_of(task, steps, taken),
         description=_description(task, others, programs, work.language),
         body=body,
-        metadata={"reverie": {"version": 1, "origin": list(work.turns)}},
+        metadata={"reverie": {"version": 1, "origin": list(work.turns), **uses_of(work, body)}},
     )
+
+
+def commands_of(work: Work) -> frozenset[str]:
+    """Return the words of the commands that did the work, without what varies."""
+    general = work.general()
+    text = " ".join(general.text(step.command) for step in work.steps if step.ok and not step.looks)
+    return frozenset(w for w in re.findall(r"[^\s'\"`|&;()]+", text) if len(w) > 1 and "<" not in w)
+
+
+def uses_of(work: Work, body: str) -> dict[str, list[str]]:
+    """Return the files of the project that the work used and the text speaks of, as front matter."""
+    done = "\n".join(str(v) for step in work.steps if step.ok for v in step.arguments.values())
+    spoken = missing_files(Skill(name="", description="", body=body), ())
+    used = [path for path in spoken if path in done]
+    return {"uses": used} if used else {}
 
 
 def mattered(steps: Sequence[Step]) -> list[Step]:
@@ -282,15 +297,32 @@ def changes(work: Work, text: str) -> tuple[list[Patch], str]:
     failures = _failures(work.steps, general, say)
     rows += failures
     why += [f"another way was found: {row[2:80]}" for row in failures]
-    rows = [row for row in rows if row not in text]
+    patches = [_more_pitfalls([row for row in rows if row not in text], text)]
+    if work.lessons and (better := _better_procedure(work, general, say, text)):
+        patches.append(better)
+        why.append("its steps are those of the corrected work")
+    made = [patch for patch in patches if patch]
+    return made, "; ".join(why) if made else ""
+
+
+def _better_procedure(work: Work, general: General, say: dict[str, str], text: str) -> Patch | None:
+    """Return the change that puts the steps of the corrected work in the place of the old ones, where they
+    hold nearly all of these: then the correction added or moved some."""
+    old = Skill(name="", description="", body=text).section("Procedure")
+    rows = [f"{n}. {_told(step, general, say)}" for n, step in enumerate(mattered(work.steps), 1)]
+    numbered = re.compile(r"^\d+\.\s+", re.MULTILINE)
+    before = [numbered.sub("", row) for row in old.splitlines() if numbered.match(row)]
+    after = [numbered.sub("", row) for row in rows]
+    kept = [row for row in before if row in after]
+    if not before or len(kept) < 0.7 * len(before) or before == after:
+        return None
+    lead = old[: old.index(next(row for row in old.splitlines() if numbered.match(row)))]
+    return Patch(old=old, new=lead + "\n".join(rows))
+
+
+def _more_pitfalls(rows: Sequence[str], text: str) -> Patch | None:
     if not rows:
-        return [], ""
-    first = add_to_section(text, "Pitfalls", "\n".join(rows))
-    if first is None:
-        return [], ""
-    nothing = next(
-        (row for row in (_SAY["en"]["none"], _SAY["zh"]["none"]) if row in first.old), ""
-    )
-    if nothing:
-        first = Patch(old=nothing, new="\n".join(rows))
-    return [first], "; ".join(why)
+        return None
+    found = add_to_section(text, "Pitfalls", "\n".join(rows))
+    nothing = next((row for row in (_SAY["en"]["none"], _SAY["zh"]["none"]) if row in text), "")
+    return Patch(old=nothing, new="\n".join(rows)) if nothing else found

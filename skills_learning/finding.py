@@ -11,15 +11,24 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from memory.terms import question_terms, terms
 from skills_learning.records import SKILL_FILE, Entry
 from skills_learning.signals import telling
+from skills_learning.trace import COMMON
 
-FITS = 0.5
-"""The fit from which a skill is named beside a message."""
-COVERS = 0.58
-"""The likeness from which a skill covers a piece of work."""
+FITS_WORDS = 0.5
+"""The fit by words alone from which a skill is named beside a message."""
+FITS = 0.36
+"""The fit by meaning and words from which it is."""
+_WORDS_WEIGH = 0.25
+_SEPARATES = re.compile(r"[\s'\"`|&;()]+")
+COVERS_ASKED, COVERS_WORK = 0.75, 0.5
+"""Of a skill that covers a piece of work: how far what was asked for fits, as a share of what fits surely,
+and which share of the telling programs stands in its text."""
+SAME_WORK = 0.7
+"""The share of a work's commands in a skill from which it is the same work, whatever it was called."""
 _GENERAL = frozenset(
     "use user ask when need want make do get run call file new task skill step thing work way time day one"
     " help please".split()
@@ -36,32 +45,50 @@ class Fit:
 
 
 def fitting(
-    text: str, entries: Sequence[Entry], meaning: Mapping[str, float] | None = None, limit: int = 5
+    text: str,
+    entries: Sequence[Entry],
+    meaning: Mapping[str, float] | None = None,
+    limit: int = 5,
+    examples: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Fit]:
-    """Return the skills that fit ``text``, best first: the share of its telling words that a skill has,
-    each weighed by how rare it is among the skills. ``meaning`` is a likeness by name, 0 to 1."""
+    """Return the skills that fit ``text``, best first: by the share of its telling words that a skill has,
+    each weighed by how rare it is among the skills, and where ``meaning`` gives a likeness by name, by that
+    above all. ``examples`` are what the user said when the skill was of use, by name."""
     wanted = [t for t in question_terms(text[:2_000]) if t not in _GENERAL and not t.isdigit()]
-    if not wanted or not entries:
-        return []
     rarity = _rarity(entries)
     most = math.log(1 + len(entries)) + 1
     total = sum(rarity.get(t, most) for t in wanted) or 1.0
     found = []
     for entry in entries:
-        held = set(entry.record.terms)
+        held = set(entry.record.terms).union(*map(_terms, (examples or {}).get(entry.name, ())))
         shared = [t for t in wanted if t in held]
-        words = sum(rarity[t] for t in shared) / total
-        named = telling(entry.name.replace("-", " ")) & set(wanted)
-        score = words if len(shared) > 1 or len(wanted) <= 2 else 0.5 * words
-        # A message that says more than its task (a greeting, a reason) still names what it is about.
-        if named and len(shared) > 1:
-            own = telling(entry.name.replace("-", " "))
-            score = max(score, 0.9 * len(named) / max(2, len(own)))
-        like = (meaning or {}).get(entry.name, 0.0)
-        score = max(score, 0.6 * score + 0.4 * like, like if like >= 0.9 else 0.0)
+        words = sum(rarity.get(t, most) for t in shared) / total
+        if meaning:
+            score = meaning.get(entry.name, 0.0) + _WORDS_WEIGH * words
+        else:
+            score = words if len(shared) > 1 or len(wanted) <= 2 else 0.5 * words
+            score = max(score, _named(entry, wanted) if len(shared) > 1 else 0.0)
         if score > 0:
             found.append(Fit(entry=entry, score=round(score, 3), shared=tuple(shared[:8])))
     return sorted(found, key=lambda fit: (-fit.score, fit.entry.name))[:limit]
+
+
+@lru_cache(maxsize=4_096)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def sure(found: Sequence[Fit], by_meaning: bool) -> list[Fit]:
+    """Return the fits that are worth naming beside a message: good ones, not far behind the best."""
+    least = FITS if by_meaning else FITS_WORDS
+    return [fit for fit in found if fit.score >= max(least, 0.75 * found[0].score)]
+
+
+def _named(entry: Entry, wanted: Sequence[str]) -> float:
+    """Return how far a message names a skill: one that says more than its task (a greeting, a reason)
+    still says what it is about."""
+    own = telling(entry.name.replace("-", " "))
+    return 0.9 * len(own & set(wanted)) / max(2, len(own))
 
 
 def in_bodies(text: str, entries: Sequence[Entry]) -> list[Fit]:
@@ -91,22 +118,37 @@ def _rarity(entries: Sequence[Entry]) -> dict[str, float]:
 def covering(
     said: str,
     marks: Collection[str],
+    commands: Collection[str],
     entries: Sequence[Entry],
     text_of: Callable[[Entry], str],
     meaning: Mapping[str, float] | None = None,
+    examples: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Fit]:
-    """Return the skills that cover a piece of work, best first: what was asked for fits, and what did it
-    (``marks``) stands in the skill's text."""
+    """Return the skills that cover a piece of work, best first: what was asked for fits and what did it
+    (``marks``) stands in the skill's text; or the work is the same, word by word of its ``commands``."""
     found = []
-    for fit in fitting(said, entries, meaning, limit=20):
-        if fit.score < 0.25:
-            continue
+    for fit in fitting(said, entries, meaning, len(entries), examples):
         text = text_of(fit.entry)
-        work = sum(_stands(mark, text) for mark in marks) / len(marks) if marks else 0.0
-        score = 0.5 * min(1.0, fit.score * 1.15) + 0.5 * work
-        if score >= COVERS:
-            found.append(replace(fit, score=round(score, 3)))
+        named = telling_marks(marks)
+        work = sum(_stands(mark, text) for mark in named) / len(named) if named else 0.0
+        asked = fit.score / FITS if meaning else fit.score * 1.15
+        same = same_work(commands, text)
+        if (asked >= COVERS_ASKED and work >= COVERS_WORK) or same >= SAME_WORK:
+            found.append(
+                replace(fit, score=round(max(0.5 * min(1.0, asked) + 0.5 * work, same), 3))
+            )
     return sorted(found, key=lambda fit: -fit.score)
+
+
+def same_work(commands: Collection[str], text: str) -> float:
+    """Return which share of the words of a work's commands a skill's text holds, 0 to 1; 0 for few words."""
+    flat = f" {re.sub(_SEPARATES, ' ', text)} "
+    return sum(f" {c} " in flat for c in commands) / len(commands) if len(commands) >= 4 else 0.0
+
+
+def telling_marks(marks: Collection[str]) -> list[str]:
+    """Return the marks of a work that tell what it is; every work moves files."""
+    return [mark for mark in marks if mark.split()[0] not in COMMON]
 
 
 def _stands(mark: str, text: str) -> bool:

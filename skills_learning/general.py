@@ -11,25 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _DATE = (
-    r"\d{4}[-/.](?:0?[1-9]|1[0-2])[-/.](?:0?[1-9]|[12]\d|3[01])(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?"
+    r"\d{4}[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])(?!\d)(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?"
     r"|\b(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\b|\b(?:19|20)\d{2}-(?:0[1-9]|1[0-2])\b(?!-)"
     r"|\d{1,2}\.\d{1,2}\.(?:19|20)\d{2}|\d{4}年(?:\d{1,2}月)?(?:\d{1,2}[日号])?|\d{1,2}月\d{1,2}[日号]"
     r"|\b(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?\b"
     r"|\b\d{1,2}(?:st|nd|rd|th)? (?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{4})?\b"
 )
-_QUARTER = r"\b(?:Q[1-4][ -]?(?:19|20)\d{2}|(?:19|20)\d{2}[ -]?Q[1-4]|(?:KW|CW|W)[ -]?\d{1,2}(?:[ /-](?:19|20)\d{2})?)\b"
+_QUARTER = r"\b(?:Q[1-4][ -]?(?:19|20)\d{2}|(?:19|20)\d{2}[ -]?Q[1-4]|(?:KW|CW|W)[ -]?\d{1,2}(?:[ /-](?:19|20)\d{2})?)\b|(?<![A-Za-z])(?:kw|cw|week)-?\d{1,2}(?!\d)"
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("secret", r"\[redacted[^\]\n]*\]"),
-    ("email", r"[\w.+-]+@[\w-]+\.[\w.-]*\w"),
+    ("email", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?![\w:-])(?!\.\w)"),
     ("date", _DATE),
     ("period", _QUARTER),
+    ("period", r"(?<=\bin )(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|(?<=\bfor )(?:January|February|March|April|June|July|August|September|October|November|December)\b"),
+    ("number", r"(?<![\w.-])\d{4}-\d{3,6}(?![\w-])"),
     ("ticket", r"\b[A-Z][A-Z0-9]{1,9}-\d{1,7}\b|(?<![\w&])#\d{1,7}\b"),
     ("id", r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b"),
     ("host", r"\b(?:\d{1,3}\.){3}\d{1,3}\b"),
     ("phone", r"(?<![\w.])\+\d[\d ()-]{7,17}\d\b"),
     ("path", r"(?<![\w.:/<~$}])(?:/(?:home|Users|root|tmp|var/folders|mnt|media|Volumes|private|work|srv|opt|data|workspace|workspaces)/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:])|(?<!\w)[A-Z]:\\[^\s'\"`,;]+|~/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:]"),
 )  # fmt: skip
-_KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS}
+_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _PATTERNS]
 _QUOTED = re.compile(r"[\"“„«「『']([^\"”“»」』'\n]{2,80})[\"”“»」』']")
 _FILE_NAME = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,5}(?![\w/])")
 _URL = re.compile(r"https?://[^\s'\"`<>)，。]+[^\s'\"`<>).,;:，。]")
@@ -39,13 +41,25 @@ _PERSON = re.compile(
     r"\b(?:for|to|with|from|ask|tell|email|mail|call|cc|by|of|and|von|für|an|mit|à|pour|de|para|con)\s+(?P<name>[A-Z][a-zà-öø-ÿ]{2,20}(?:\s[A-Z][a-zà-öø-ÿ]{2,20})?)(?![\w./:-])"
     r"|\b(?P<owner>[A-Z][a-zà-öø-ÿ]{2,20})['’]s\b|给(?P<zh>[\u4e00-\u9fff]{2,3})(?:发|打|写|寄|看)"
 )
+_COMPANY = re.compile(
+    r"\b(?:[A-Z][\w&-]+\s){1,3}(?:GmbH|AG|Ltd|Inc|LLC|Co|KG|SA|BV|Corp|e\.K\.)\b|[\u4e00-\u9fff]{2,8}(?:有限)?公司"
+)
+_VALUE = re.compile(r"(?!-)(?=[^\s]*[\d./A-Z_@])[\w./:@%+-]{2,}")
+"""A word of a command that is a value and not the name of an action."""
+_ONE_OFF = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\d{2}")
+"""In the name of a file that lies in no folder: it was made or brought for this once."""
+_STEM = re.compile(r"(?:^|(?P<folder>[\w-]+)/)(?P<stem>[^\W\d_]{4,})\.[a-z]{1,5}$")
+_KEPT = frozenset(
+    "templates template scripts script tools tool bin src lib config configs conf".split()
+)
+"""Folders whose files stay the same from time to time."""
 _NO_NAMES = frozenset(
     "The This That Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July"
     " August September October November December Today Tomorrow English Chinese German French Spanish Markdown Python"
     " Docker Git Github Linux Windows Excel Word Google Slack Staging Production Jira Confluence Postgres Redis Nginx"
     " Kubernetes Grafana Prometheus Terraform Ansible Node Java Rust Go Swift Kotlin Django Flask React Vue Angular".split()
 )
-_OPAQUE = ("path", "email", "phone", "ticket", "secret", "id", "host")
+_OPAQUE = ("path", "email", "phone", "ticket", "secret", "id", "host", "date")
 """Kinds of values that may stand in no skill."""
 
 
@@ -75,11 +89,28 @@ class General:
                 value = match[1] if kind == "text" else match[0]
                 if len(value) >= (1 if kind == "number" else 2) and value in work:
                     self._name(value, kind)
+                stem = value.rsplit("/", 1)[-1].rpartition(".")[0] if kind == "file" else ""
+                if len(stem) > 3 and stem not in _KEPT and work.count(stem) > work.count(value):
+                    self._name(stem, "stem")
             plain = pattern.sub(" ", plain)
+        for match in _COMPANY.finditer(said):
+            self._name(match[0], "name")
+        self._know_subjects(said, texts)
+        for match in _FILE_NAME.finditer(work):
+            if "/" not in match[0] and _ONE_OFF.search(match[0]):
+                self._name(match[0], "file")
         for match in _PERSON.finditer(said):
             value = next(v for v in match.groups() if v)
             if value.split()[0] not in _NO_NAMES:
                 self._name(value, "name")
+
+    def _know_subjects(self, said: str, texts: Sequence[str]) -> None:
+        """Note words of the user after which files are called: what this time's work was about."""
+        words = {w.lower() for w in re.findall(r"[^\W\d_]{4,}", said)}
+        for path in texts:
+            found = _STEM.search(path) if "\n" not in path and " " not in path else None
+            if found and found["stem"].lower() in words and found["folder"] not in _KEPT:
+                self._name(found["stem"], "subject")
 
     def vary(self, values: Sequence[Sequence[str]]) -> None:
         """Note values that differed between times of the same task: ``values`` are the words of each time."""
@@ -87,14 +118,8 @@ class General:
             return
         shared = set(values[0]).intersection(*values[1:])
         for word in values[-1]:
-            if (
-                word not in shared
-                and len(word) >= 2
-                and re.fullmatch(r"[\w./:@%+-]+", word)
-                and not word.startswith("-")
-            ):
-                kind = "file" if _FILE_NAME.fullmatch(word) else "value"
-                self._name(word, kind)
+            if word not in shared and _VALUE.fullmatch(word):
+                self._name(word, "file" if _FILE_NAME.fullmatch(word) else "value")
 
     def _name(self, value: str, kind: str) -> None:
         if all(value != known for known, _ in self.named):
@@ -107,16 +132,11 @@ class General:
         for folder in filter(None, (self.folder,)):
             text = text.replace(folder.rstrip("/") + "/", "").replace(folder, ".")
         for value, kind in self.named:
-            text = self._sub(
-                re.compile(
-                    rf"(?<![\w<]){re.escape(value)}(?![\w>])"
-                    if value.isascii()
-                    else re.escape(value)
-                ),
-                kind,
-                text,
-            )
-        for kind, pattern in _KINDS.items():
+            edge = r"(?<![\d.<])" if kind.startswith("version") else r"(?<![\w<])"
+            plain = re.escape(value)
+            whole = f"{edge}{plain}(?![\\w>])" if value.isascii() else plain
+            text = self._sub(re.compile(whole, re.IGNORECASE), kind, text)
+        for kind, pattern in _KINDS:
             text = self._sub(pattern, kind, text)
         return text
 
@@ -133,6 +153,10 @@ class General:
 
 def leaks(text: str, named: Sequence[str] = ()) -> list[str]:
     """Return what in a text belongs to one time, one machine or one person."""
-    found = [f"{kind}: {m[0][:60]}" for kind in _OPAQUE for m in _KINDS[kind].finditer(text)]
-    found += [f"date: {m[0]}" for m in _KINDS["date"].finditer(text)]
+    found = [
+        f"{kind}: {m[0][:60]}"
+        for kind, pattern in _KINDS
+        if kind in _OPAQUE
+        for m in pattern.finditer(text)
+    ]
     return found + [f"named: {value}" for value in named if len(value) > 2 and value in text]

@@ -17,12 +17,12 @@ from memory.atomic import write_atomic
 from memory.lock import locked
 
 Event = Literal[
-    "learned", "updated", "waiting", "dropped", "covered", "installed", "approved", "rejected",
+    "learned", "updated", "waiting", "dropped", "installed", "approved", "rejected",
     "removed", "restored", "undone", "rolled back", "proposed",
 ]  # fmt: skip
 TOLD: tuple[Event, ...] = ("learned", "updated", "waiting", "rolled back", "proposed")
 """Events that a chat says by itself."""
-HANDLED: tuple[Event, ...] = ("learned", "updated", "waiting", "dropped", "covered")
+HANDLED: tuple[Event, ...] = ("learned", "updated", "waiting", "dropped")
 """Events by which a turn has been learned from; none is learned from twice."""
 
 

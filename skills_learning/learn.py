@@ -12,10 +12,11 @@ from memory.notes import short_id
 from memory.transcript import Turn
 from skills_guard import Refused, Vetted, vet
 from skills_guard.policy import Trust
-from skills_learning.draft import Work, changes, draft
-from skills_learning.finding import covering, same_skill
+from skills_learning.draft import Work, changes, commands_of, draft
+from skills_learning.finding import covering, same_skill, same_work, telling_marks
 from skills_learning.folders import Unreadable
 from skills_learning.general import leaks
+from skills_learning.journal import Event
 from skills_learning.library import NotInstalled, SkillLibrary
 from skills_learning.patch import PatchRefused, patched
 from skills_learning.proposal import proposed
@@ -49,7 +50,8 @@ class Around:
 @dataclass(slots=True)
 class Learner:
     """Learns skills from turns. ``complete`` is a model, where there is one; ``ask`` has every draft wait
-    for the user; ``meaning`` gives the likeness of skills to a text, by name."""
+    for the user; by name, ``meaning`` gives the likeness of skills to a text, ``examples`` what the user said
+    when they were of use."""
 
     library: SkillLibrary
     uses: SkillUses | None
@@ -60,6 +62,7 @@ class Learner:
     home: str = ""
     complete: Callable[[str], str] | None = None
     meaning: Callable[[str], Mapping[str, float]] = lambda text: {}
+    examples: Callable[[], Mapping[str, Sequence[str]]] = dict
 
     def learn(self, turn: Turn, around: Around) -> str:
         """Learn from a turn what is worth it; return what was done. Repeating it changes nothing."""
@@ -72,6 +75,8 @@ class Learner:
         if not any(step.ok and not step.looks for step in work.steps):
             return "nothing was done that could be learned"
         if entry := self._covering(turn, around, work):
+            if self.uses:
+                self.uses.belongs(entry.name, turn.id)
             return self._update(entry, work, turn)
         return self._new(work, turn)
 
@@ -158,22 +163,27 @@ class Learner:
         entries = [e for e in self.library.shelf.entries() if e.record.decision != "broken"]
         by_name = {e.name: e for e in entries}
         used = [*viewed_in(turn), *(viewed_in(around.before[-1]) if around.before else [])]
-        marks = marks_of(work.steps)
+        marks, commands = marks_of(work.steps), commands_of(work)
         for name in used:
-            if name in by_name and (
-                marks & self._marks(by_name[name]) or not marks or work.lessons
-            ):
-                return by_name[name]
-        fits = covering(work.said, marks, entries, self._text, self.meaning(work.said))
+            entry = by_name.get(name)
+            if entry and (work.lessons or self._did(entry, marks, commands)):
+                return entry
+        fits = covering(
+            work.said,
+            marks,
+            commands,
+            entries,
+            self._text,
+            self.meaning(work.said),
+            self.examples(),
+        )
         return fits[0].entry if fits else None
 
-    def _marks(self, entry: Entry) -> frozenset[str]:
+    def _did(self, entry: Entry, marks: frozenset[str], commands: frozenset[str]) -> bool:
+        """Whether a skill that was loaded is what the work then did: one may look at a wrong one."""
         text = self._text(entry)
-        return frozenset(text.replace("`", " ").split()) | frozenset(
-            mark
-            for pair in zip(text.split(), text.split()[1:], strict=False)
-            for mark in (" ".join(pair).strip("`"),)
-        )
+        named = telling_marks(marks)
+        return any(mark.split()[0] in text for mark in named) or same_work(commands, text) >= 0.5
 
     def _text(self, entry: Entry) -> str:
         try:
@@ -301,12 +311,19 @@ class Learner:
     def _go_live(self, judged: Vetted, skill: Skill, turn: Turn, why: str, *, is_new: bool) -> str:
         try:
             entry = self.library.install(
-                judged, origin="learned", turn=short_id(turn.id), trial=True, now=self.now()
+                judged,
+                origin="learned",
+                turn=short_id(turn.id),
+                trial=True,
+                now=self.now(),
             )
         except NotInstalled as error:
             return self._drop(skill.name, str(error), turn)
+        event: Event = "learned" if is_new else "updated"
+        if self.uses:
+            self.uses.belongs(entry.name, turn.id)
         happened = self.library.journal.add(
-            "learned" if is_new else "updated",
+            event,
             entry.name,
             why,
             turn=short_id(turn.id),

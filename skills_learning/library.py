@@ -272,7 +272,8 @@ class SkillLibrary:
             raise NotInstalled(f"{name} lies in {entry.folder}, which Reverie does not change.")
         with locked(self.shelf.lock):
             kept = self._retire_folder(entry.folder, entry.name)
-        self.shelf.change(installed={entry.name: None}, approved={str(entry.folder): None})
+        # What is known of it stays: restored, it is again what it was.
+        self.shelf.change(approved={str(entry.folder): None})
         self.journal.add("removed", entry.name, why, version=entry.record.version)
         return kept
 

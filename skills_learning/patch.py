@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,12 +52,14 @@ def patched(text: str, patches: Sequence[Patch], read: str | None = None) -> str
 
 
 def _lost(patch: Patch) -> int:
-    """Return how many characters of the old span are not in the new one, line by line."""
-    kept = set(patch.new.splitlines())
-    gone = [line for line in patch.old.splitlines() if line not in kept]
-    if len(gone) == 1 and gone[0].strip() and gone[0].strip() in patch.new:
-        return 0
-    return sum(map(len, gone))
+    """Return how many characters of the old span are not in the new one, line by line: a line that moved,
+    got another number or grew is not lost."""
+    kept = "\n".join(_plain(line) for line in patch.new.splitlines())
+    return sum(len(line) for line in patch.old.splitlines() if _plain(line) not in kept)
+
+
+def _plain(line: str) -> str:
+    return re.sub(r"^\s*(?:\d+[.)]|[-*])\s+", "", line).strip()
 
 
 def add_to_section(text: str, title: str, line: str) -> Patch | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.facts_model import NoProposal, json_in
-from skills_learning.draft import Work
+from skills_learning.draft import Work, uses_of
 from skills_learning.folders import Unreadable, check_path
 from skills_learning.general import leaks
 from skills_learning.patch import Patch
@@ -148,7 +148,7 @@ def _new(answer: dict[str, Any], work: Work, taken: Collection[str]) -> Proposal
         name=name,
         description=description,
         body=body,
-        metadata={"reverie": {"version": 1, "origin": list(work.turns)}},
+        metadata={"reverie": {"version": 1, "origin": list(work.turns), **uses_of(work, body)}},
     )
     return Proposal(skill=skill, files=_files(answer.get("files"), work))
 

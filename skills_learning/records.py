@@ -70,6 +70,8 @@ class Record:
     problems: tuple[str, ...]
     needs: Needs
     terms: tuple[str, ...]
+    phrases: tuple[str, ...]
+    """Sentences that say when it is of use, to be compared with what a user says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,9 @@ class Entry:
     @property
     def origin(self) -> Origin:
         """Where it comes from; without an entry in the lock file a person put it there."""
-        return self.installed.origin if self.installed else "by hand"
+        if self.installed is None:
+            return "shipped" if self.record.trust == "builtin" else "by hand"
+        return self.installed.origin
 
     @property
     def edited(self) -> bool:
@@ -134,6 +138,6 @@ class Entry:
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
-    lists = {key: tuple(row[key]) for key in ("why", "problems", "terms")}
+    lists = {key: tuple(row[key]) for key in ("why", "problems", "terms", "phrases")}
     needs = Needs(**{key: tuple(value) for key, value in row["needs"].items()})
     return Record(**{**row, **lists, "needs": needs})

@@ -41,7 +41,9 @@ from skills_learning.records import (
 from skills_learning.skill import BrokenSkill, Needs, Skill, parse, problems
 
 log = logging.getLogger(__name__)
-VERSION = 2
+_LEAD = re.compile(r"^(?:The user asks for this: |Or in words such as |用户要求：|或者说：)")
+"""How our own bullets begin."""
+VERSION = 3
 """Of what is kept about a skill; another one is looked at anew."""
 
 
@@ -228,6 +230,7 @@ class Shelf:
             ),
             needs=skill.needs,
             terms=tuple(dict.fromkeys(terms(told(skill)))),
+            phrases=phrases_of(skill),
         )
 
     def judge(
@@ -324,6 +327,16 @@ def told(skill: Skill) -> str:
     return f"{skill.name.replace('-', ' ')}\n{skill.title}\n{skill.description}\n{when[:600]}"
 
 
+def phrases_of(skill: Skill, most: int = 8) -> tuple[str, ...]:
+    """Return the sentences in which a skill says when it is of use, without parameters."""
+    bullets = re.findall(r"^[-*]\s+(.+)$", skill.section("When to Use"), re.MULTILINE)
+    rows = [skill.title, skill.description.split(". ")[0], *bullets]
+    plain = (_LEAD.sub("", re.sub(r"<[a-z]+\d?>|[“”\"]", " ", row)) for row in rows)
+    return tuple(
+        dict.fromkeys(" ".join(row.split()).strip(" .。") for row in plain if len(row) > 3)
+    )[:most]
+
+
 def _folders(place: Path) -> list[Path]:
     """Return the folders that hold a SKILL.md: directly, or one category below."""
     found: list[Path] = []
@@ -354,7 +367,7 @@ def _broken(folder: Path, stamp: str, why: str) -> Record:
     return Record(
         stamp=stamp, digest="", rules=rules_version(), trust="community", decision="broken",
         name=folder.name, description="", version=1, verdict="", why=(), problems=(why,),
-        needs=Needs(), terms=(),
+        needs=Needs(), terms=(), phrases=(),
     )  # fmt: skip
 
 

@@ -124,6 +124,12 @@ def correction(turn: Turn, before: Sequence[Turn]) -> str:
     return rest
 
 
+def way_in(lesson: str) -> str:
+    """Return the sentences of a correction that say how it is done; the others ask for this time's work."""
+    sentences = re.split(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+", lesson)
+    return " ".join(s.strip() for s in sentences if _WAY.search(s))[:300]
+
+
 def is_correction(turn: Turn, before: Sequence[Turn]) -> bool:
     """Whether the user says in this turn that the one before went wrong."""
     return bool(before and (_NO.match(said_in(turn).strip()) or correction(turn, before)))

@@ -295,7 +295,10 @@ def _tolerated(name: str) -> list[str]:
 
 
 def missing_files(skill: Skill, files: Collection[str]) -> list[str]:
-    """Return the files of its own folder that a skill speaks of and that are not there."""
+    """Return the files of its own folder that a skill speaks of and that are not there. What stands under
+    ``metadata.reverie.uses`` are files of the project that it is for."""
+    used = skill.own.get("uses")
+    files = [*files, *(map(str, used) if isinstance(used, list) else ())]
     there = {name for path in files for name in (path, *_parents(path))}
     spoken = (m["path"].removeprefix("./").rstrip(".") for m in _FILE.finditer(skill.body))
     return [path for path in dict.fromkeys(spoken) if path.rstrip("/") not in there]

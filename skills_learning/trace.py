@@ -19,6 +19,10 @@ LOOKING = frozenset("read_file list_files search_files fetch_url".split())
 _LOOKS = frozenset(
     "ls cat head tail pwd which whereis echo find grep rg wc date whoami env printenv stat file tree less du df ps uname hostname id type".split()
 )
+COMMON = frozenset(
+    "ls mkdir mv cp rm cat cd echo touch chmod find grep sed awk sh bash test head tail python python3 git".split()
+)
+"""Programs that tell nothing of what a piece of work is."""
 _OUTAGE = re.compile(
     r"time[d -]?\s?out|time limit|connection (?:refused|reset|aborted|closed)|could not resolve|name resolution"
     r"|network is unreachable|no route to host|temporar(?:y|ily)|service unavailable|bad gateway|gateway time"

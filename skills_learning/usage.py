@@ -51,6 +51,25 @@ class SkillUses:
                 (use.skill, use.turn, use.version, use.at, use.good, use.calls, use.why),
             )
 
+    def belongs(self, skill: str, turn: int) -> None:
+        """Keep that the work of a turn was what a skill is for."""
+        with db.transaction(self._store.connection()) as connection:
+            connection.execute("INSERT OR IGNORE INTO skill_turns VALUES (?,?)", (skill, turn))
+
+    def examples(self, most: int = 6) -> dict[str, list[str]]:
+        """Return what the user said in the last turns that skills are for, by skill, newest first. What
+        was forgotten or deleted is not among it."""
+        rows = self._store.query(
+            "SELECT s.skill, m.text FROM skill_turns s JOIN messages m ON m.turn = s.turn AND m.role = 0"
+            " ORDER BY s.turn DESC"
+        )
+        found: dict[str, list[str]] = {}
+        for row in rows:
+            told = found.setdefault(row["skill"], [])
+            if len(told) < most:
+                told.append(row["text"][:500])
+        return found
+
     def of_turn(self, turn: int) -> list[Use]:
         """Return the uses in a turn."""
         return self._rows("WHERE turn = ?", (turn,))
