@@ -166,7 +166,7 @@ class Skills:
         """Return the skills that surely fit a message, best first."""
         meaning = self.meaning(text)
         found = fitting(text, self.offered(), meaning, limit, self.examples())
-        return sure(found, bool(meaning))
+        return sure(text, found, bool(meaning))
 
     def search(self, text: str, limit: int = 8) -> list[Fit]:
         """Return the skills that have to do with ``text``, also those not in use: by what they say of

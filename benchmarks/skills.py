@@ -128,6 +128,7 @@ def live(path: Path, folder: Path, show: bool = False) -> Lived:
     lived = Lived(kinds={t["kind"] for t in tasks if t["kind"]})
     kind_of: dict[str, str] = {}
     talks: dict[str, Any] = {}
+    seen: set[tuple[Any, ...]] = set()
     try:
         for task in tasks:
             moment[0] = max(
@@ -144,7 +145,9 @@ def live(path: Path, folder: Path, show: bool = False) -> Lived:
                         (work / name).parent.mkdir(parents=True, exist_ok=True)
             turn = _ask(assistant, talks, model, task)
             kind_of[short_id(turn.id)] = task["kind"]
-            _note_loading(lived, task, turn, lived.skills)
+            key = (task["day"], task.get("session"), task["kind"])
+            _note_loading(lived, task, turn, lived.skills, bool(key[1]) and key in seen)
+            seen.add(key)
             assert assistant.hook is not None
             assistant.hook.work_off()
             _complain(assistant)
@@ -175,21 +178,19 @@ def _ask(
     return turn
 
 
-def _note_loading(lived: Lived, task: dict[str, Any], turn: Turn, skills: dict[str, str]) -> None:
+def _note_loading(
+    lived: Lived, task: dict[str, Any], turn: Turn, skills: dict[str, str], corrects: bool
+) -> None:
+    """Note whether the skill was loaded; a turn that corrects the one before is no task of its own."""
     seen = viewed_in(turn)
     if not task["kind"]:
         lived.strays += [f"{task['id']} {task['said'][:50]}: {name}" for name in seen]
-    elif task["kind"] in skills.values() and _counts(task):
+    elif task["kind"] in skills.values() and not corrects:
         lived.could += 1
         right = any(skills.get(name) == task["kind"] for name in seen)
         lived.loaded += right
         if not right:
             lived.misses.append(f"{task['id']} {task['said'][:60]}: {seen or 'nothing'}")
-
-
-def _counts(task: dict[str, Any]) -> bool:
-    """Whether a turn is a task of its own: a correction goes on with the one before."""
-    return not task.get("corrects", False)
 
 
 def _note_skills(lived: Lived, assistant: Assistant, kind_of: dict[str, str]) -> None:
@@ -279,7 +280,10 @@ def week(path: Path, show: bool) -> list[Row]:
             print(f"{name}, {title}:", *rows, sep="\n  ")
     return [
         Row(f"{name}: skills learned", len(lived.skills), len(lived.kinds), "skills"),
-        Row(f"{name}: of {len(lived.kinds)} kinds, covered", len(covered), 10 / 12 * len(lived.kinds), "kinds", False),
+        Row(
+            f"{name}: of {len(lived.kinds)} kinds, covered",
+            len(covered), 10 / 12 * len(lived.kinds), "kinds", False,
+        ),
         Row(f"{name}: near-duplicates", len(pairs), 0, "pairs"),
         Row(
             f"{name}: the skill is loaded at the next task ({lived.could})",
@@ -291,16 +295,16 @@ def week(path: Path, show: bool) -> list[Row]:
 
 def many(count: int = 500) -> list[Row]:
     """Measure a home with five hundred skills."""
-    words = "invoice photo backup deploy report video recipe letter branch index cache ticket robot garden".split()
+    words = "invoice photo backup deploy report video recipe letter branch index cache ticket robot".split()
     with scratch() as folder:
         home = Home(Path(folder) / "home")
         for number in range(count):
-            what = f"{words[number % 14]} {words[number * 7 % 13]}"
+            what = f"{words[number % 13]} {words[number * 7 % 11]}"
             place = home.skills / f"skill-{number:03d}-{what.replace(' ', '-')}"
             place.mkdir(parents=True)
             (place / SKILL_FILE).write_text(
-                f"---\nname: {place.name}\ndescription: Handle the {what} number {number} of the department. Use when "
-                f"the user asks for the {what}.\n---\n\n# {what}\n\n" + "\n\n".join(
+                f"---\nname: {place.name}\ndescription: Handle the {what} number {number} of the department. "
+                f"Use when the user asks for the {what}.\n---\n\n# {what}\n\n" + "\n\n".join(
                     f"## {title}\n\n- About {what}, {title.lower()}, item {number}.\n" * 6 for title in SECTIONS
                 )
             )  # fmt: skip

@@ -15,12 +15,9 @@ from skills_learning.patch import Patch, add_to_section
 from skills_learning.signals import Signal, another_way, way_in
 from skills_learning.skill import SECTIONS, Skill, missing_files
 from skills_learning.tasks import name_of, task_of
-from skills_learning.trace import Step, programs_of
+from skills_learning.trace import CHECKS, Step, programs_of
 
 MOST_STEPS = 12
-_CHECKS = re.compile(
-    r"\b(?:test|tests|pytest|check|verify|validate|status|lint|diff|curl|ping|health|ls|stat|wc|head|cat|file|list|show|describe|get|exists|compare|sha256sum|md5sum|ffprobe|identify|pdfinfo|jq)\b"
-)
 _TELLS = re.compile(
     r"\b(?:passed|ok|success\w*|succeeded|done|complete[d]?|healthy|active|running|200|up to date|created|no errors?|0 errors?|valid|clean|deployed|saved|written|sent)\b|成功|完成|正常|通过",
     re.IGNORECASE,
@@ -171,11 +168,8 @@ def mattered(steps: Sequence[Step]) -> list[Step]:
     for at, step in enumerate(steps):
         if not step.ok or any(step.tool == k.tool and step.arguments == k.arguments for k in kept):
             continue
-        if (
-            step.looks
-            and (step.tool != "run_command" or at < len(steps) - 1)
-            and step.tool not in ("fetch_url", "read_file")
-        ):
+        read = step.tool in ("fetch_url", "read_file")
+        if step.peeks and not read and (step.tool != "run_command" or at < len(steps) - 1):
             continue
         kept.append(step)
     while len(kept) > MOST_STEPS and any(step.looks for step in kept):
@@ -257,7 +251,7 @@ def _verification(steps: Sequence[Step], general: General, say: dict[str, str]) 
     """Return how one knows that it worked: the last step that checks, else what was written."""
     rows: list[str] = []
     for step in reversed(steps):
-        if step.command and _CHECKS.search(step.command):
+        if step.command and CHECKS.search(step.command):
             line = _telling_line(step.result, _TELLS, general)
             shown = say["line"].format(line=re.sub(r"\d+(?:\.\d+)?", "N", line)) if line else ""
             rows.append(say["check"].format(what=_short(step, general), line=shown))

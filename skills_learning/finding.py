@@ -15,13 +15,14 @@ from functools import lru_cache
 
 from memory.terms import question_terms, terms
 from skills_learning.records import SKILL_FILE, Entry
-from skills_learning.signals import telling
+from skills_learning.signals import only_asks, telling
 from skills_learning.trace import COMMON
 
 FITS_WORDS = 0.5
 """The fit by words alone from which a skill is named beside a message."""
 FITS = 0.36
 """The fit by meaning and words from which it is."""
+ONLY_ASKS = 0.15
 _WORDS_WEIGH = 0.25
 _SEPARATES = re.compile(r"[\s'\"`|&;()]+")
 COVERS_ASKED, COVERS_WORK = 0.75, 0.5
@@ -78,9 +79,10 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def sure(found: Sequence[Fit], by_meaning: bool) -> list[Fit]:
-    """Return the fits that are worth naming beside a message: good ones, not far behind the best."""
-    least = FITS if by_meaning else FITS_WORDS
+def sure(text: str, found: Sequence[Fit], by_meaning: bool) -> list[Fit]:
+    """Return the fits that are worth naming beside a message: good ones, not far behind the best. A question
+    for information is no task: it must fit better."""
+    least = (FITS if by_meaning else FITS_WORDS) + (ONLY_ASKS if only_asks(text) else 0.0)
     return [fit for fit in found if fit.score >= max(least, 0.75 * found[0].score)]
 
 

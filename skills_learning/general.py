@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memory.terms import language_of
+
 _DATE = (
     r"\d{4}[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])(?!\d)(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?"
     r"|\b(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\b|\b(?:19|20)\d{2}-(?:0[1-9]|1[0-2])\b(?!-)"
@@ -31,6 +33,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("phone", r"(?<![\w.])\+\d[\d ()-]{7,17}\d\b"),
     ("path", r"(?<![\w.:/<~$}])(?:/(?:home|Users|root|tmp|var/folders|mnt|media|Volumes|private|work|srv|opt|data|workspace|workspaces)/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:])|(?<!\w)[A-Z]:\\[^\s'\"`,;]+|~/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:]"),
 )  # fmt: skip
+_EMAIL = re.compile(dict(_PATTERNS)["email"])
+_HOST = re.compile(
+    r"\.(?:com|org|net|edu|gov|info|io|dev|app|cloud|example|local|eu|de|fr|uk|ch|at|nl|cn|jp|us|me)$"
+)
 _KINDS = [(kind, re.compile(pattern)) for kind, pattern in _PATTERNS]
 _QUOTED = re.compile(r"[\"“„«「『']([^\"”“»」』'\n]{2,80})[\"”“»」』']")
 _FILE_NAME = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,5}(?![\w/])")
@@ -41,6 +47,8 @@ _PERSON = re.compile(
     r"\b(?:for|to|with|from|ask|tell|email|mail|call|cc|by|of|and|von|für|an|mit|à|pour|de|para|con)\s+(?P<name>[A-Z][a-zà-öø-ÿ]{2,20}(?:\s[A-Z][a-zà-öø-ÿ]{2,20})?)(?![\w./:-])"
     r"|\b(?P<owner>[A-Z][a-zà-öø-ÿ]{2,20})['’]s\b|给(?P<zh>[\u4e00-\u9fff]{2,3})(?:发|打|写|寄|看)"
 )
+_CAPITAL = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-öø-ÿ]{2,20}\b(?![\w.:/-])")
+_PAIR = re.compile(r"\b([A-Z][a-zà-öø-ÿ]{2,20}) ([A-Z][a-zà-öø-ÿ]{2,20})\b")
 _COMPANY = re.compile(
     r"\b(?:[A-Z][\w&-]+\s){1,3}(?:GmbH|AG|Ltd|Inc|LLC|Co|KG|SA|BV|Corp|e\.K\.)\b|[\u4e00-\u9fff]{2,8}(?:有限)?公司"
 )
@@ -80,6 +88,7 @@ class General:
         plain = said
         for kind, pattern in (
             ("url", _URL),
+            ("email", _EMAIL),
             ("text", _QUOTED),
             ("file", _FILE_NAME),
             ("version", _VERSION),
@@ -88,7 +97,7 @@ class General:
             for match in pattern.finditer(plain):
                 value = match[1] if kind == "text" else match[0]
                 if len(value) >= (1 if kind == "number" else 2) and value in work:
-                    self._name(value, kind)
+                    self._name(value, "host" if kind == "file" and _HOST.search(value) else kind)
                 stem = value.rsplit("/", 1)[-1].rpartition(".")[0] if kind == "file" else ""
                 if len(stem) > 3 and stem not in _KEPT and work.count(stem) > work.count(value):
                     self._name(stem, "stem")
@@ -96,6 +105,7 @@ class General:
         for match in _COMPANY.finditer(said):
             self._name(match[0], "name")
         self._know_subjects(said, texts)
+        self._know_people(said, texts)
         for match in _FILE_NAME.finditer(work):
             if "/" not in match[0] and _ONE_OFF.search(match[0]):
                 self._name(match[0], "file")
@@ -111,6 +121,24 @@ class General:
             found = _STEM.search(path) if "\n" not in path and " " not in path else None
             if found and found["stem"].lower() in words and found["folder"] not in _KEPT:
                 self._name(found["stem"], "subject")
+
+    def _know_people(self, said: str, texts: Sequence[str]) -> None:
+        """Note names that stand in addresses, file names or quotations of the work."""
+        found = [
+            part for m in _EMAIL.finditer(said) for part in re.split(r"[._+-]", m[0].split("@")[0])
+        ]
+        if language_of(said) != "german":  # where every noun has a capital letter
+            found += _CAPITAL.findall(said) + [
+                word for pair in _PAIR.findall(said) for word in pair
+            ]
+        held = set(re.findall(r"[^\W\d_]{3,}", "\n".join(texts)))
+        low = {word.lower() for word in held}
+        programs = {
+            p.lower() for text in texts for p in re.findall(r"(?:^|[|;&]\s*)([\w-]+)", text)
+        }
+        for word in found:
+            if len(word) > 2 and word.lower() in low - programs and word not in _NO_NAMES:
+                self._name(word, "name")
 
     def vary(self, values: Sequence[Sequence[str]]) -> None:
         """Note values that differed between times of the same task: ``values`` are the words of each time."""

@@ -263,7 +263,9 @@ class Learner:
         files[SKILL_FILE] = render(skill).encode()
         for other in self.library.shelf.entries():
             if same_skill(skill.body, parse_body(self._text(other))) >= NEARLY_THE_SAME:
-                return self._drop(skill.name, f"nearly the same as {other.name}", turn)
+                if self.uses:
+                    self.uses.belongs(other.name, turn.id)
+                return f"covered by {other.name}, which says nearly the same"
         why = "; ".join(signal.reason for signal in work.signals)
         return self._decide(files, work, turn, why, wait="", old="")
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from memory.terms import terms
 from memory.transcript import Turn
-from skills_learning.trace import Step, marks_of, said_in, steps_of
+from skills_learning.trace import CHECKS, Step, marks_of, said_in, steps_of
 
 Kind = Literal["long", "another way", "correction", "repeated", "asked"]
 LONG = 5
@@ -27,7 +27,7 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _NO = re.compile(
-    r"^\W*(?:no\b|nope\b|wrong\b|stop\b|not (?:like that|so|that way)|that(?:'s| is) (?:not|wrong)|wait\b|nein\b|non\b"
+    r"^\W*(?:no\b|nope\b|wrong\b|stop\b|not (?:like that|so|that way)|that(?:'s| is) (?:not|wrong)|wait\b|h+m+\b|not quite\b|almost\b|nein\b|non\b"
     r"|不对|不是这样|错了|不行|别这样|等等)[\s,.!:;，。！：—-]*",
     re.IGNORECASE,
 )
@@ -44,6 +44,11 @@ _PERSONAL = re.compile(
 )
 _OUTAGE_SAID = re.compile(
     r"\b(?:is|was|were|are|seems?|went) (?:down|offline|unavailable|unreachable|out of order)\b|\boutage\b|宕机|挂了|断网|服务不可用",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"^\W*(?:what|who|whose|when|where|which|why|how (?:many|much|long|old|far|do|does|did|is|are)|is|are|was|were|does|do|did|has|have)\b[^.!]*\?\s*$"
+    r"|^(?:请问|什么|谁|哪|为什么|几|多少)[^。！]*[？?]?$|[^。！]*(?:吗|呢|多少|什么|哪里|哪个|几个)[？?]\s*$",
     re.IGNORECASE,
 )
 _FAILED = re.compile(
@@ -94,6 +99,13 @@ def signals(turn: Turn, earlier: Sequence[Turn] = (), before: Sequence[Turn] = (
     return found
 
 
+def only_asks(said: str) -> bool:
+    """Whether a message asks for information and for no work."""
+    return bool(_QUESTION.search(said.strip())) and not re.search(
+        r"\b(?:can|could|would|will) you\b", said, re.IGNORECASE
+    )
+
+
 def ended_well(turn: Turn, steps: Sequence[Step]) -> bool:
     """Whether the work of a turn was done and came to a good end."""
     if turn.status != "done" or not steps or _FAILED.search(turn.reply):
@@ -113,7 +125,7 @@ def correction(turn: Turn, before: Sequence[Turn]) -> str:
     refused = _NO.match(said)
     rest = said[refused.end() :].strip() if refused else said
     told = re.search(
-        r"\b(?:next time|from now on|you (?:should have|forgot)|should have)\b|下次|以后|应该先",
+        r"\b(?:next time|from now on|you (?:should|must|need to|have to|ought to|forgot)|should have)\b|下次|以后|应该先",
         rest,
         re.IGNORECASE,
     )
@@ -147,12 +159,15 @@ def another_way(steps: Sequence[Step]) -> tuple[Step, Step] | None:
 
 
 def _same_purpose(failed: Step, later: Step) -> bool:
-    if failed.arguments == later.arguments and failed.tool == later.tool:
+    if failed.tool != later.tool or failed.arguments == later.arguments:
         return False  # the same again: what failed has passed by itself
+    if failed.marks & later.marks:
+        return True
     first, second = _words(failed), _words(later)
-    return bool(failed.marks & later.marks) or len(first & second) >= max(
-        1, min(len(first), len(second)) // 2
-    )
+    checks = CHECKS.search(
+        failed.command
+    )  # one that fails has found something; it is no way that failed
+    return not checks and 2 * len(first & second) >= min(len(first), len(second)) > 1
 
 
 def _words(step: Step) -> set[str]:
@@ -178,8 +193,9 @@ def same_kind(turn: Turn, earlier: Sequence[Turn]) -> list[Turn]:
 
 def alike(said: str, marks: frozenset[str], other_said: str, other_marks: frozenset[str]) -> float:
     """Return how alike two tasks are, 0 to 1: half by what was asked for, half by what did it."""
-    words = _share(telling(said), telling(other_said))
-    work = _share(marks, other_marks)
+    one, two = telling(said), telling(other_said)
+    words = len(one & two) / max(1, min(len(one), len(two))) if len(one & two) > 1 else 0.0
+    work = 2 * len(marks & other_marks) / max(1, len(marks) + len(other_marks))
     return 0.0 if work == 0.0 else 0.5 * words + 0.5 * work
 
 
@@ -188,11 +204,6 @@ def telling(text: str) -> frozenset[str]:
     return frozenset(
         t for t in terms(text[:1_000]) if not any(c.isdigit() for c in t) and len(t) > 1
     )
-
-
-def _share(first: frozenset[str], second: frozenset[str]) -> float:
-    smaller = min(len(first), len(second))
-    return len(first & second) / smaller if smaller else 0.0
 
 
 def shown(step: Step) -> str:

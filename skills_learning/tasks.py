@@ -44,11 +44,20 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )
 """A sentence about somebody or something, which asks for nothing by itself."""
-_SPLIT = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+|(?<=\w):\s+|\.\.\.\s*")
+_TELLS = re.compile(
+    r"^\S+(?: \S+){0,3} (?:starts|begins|runs|warns|says|needs|expires|asks|wants|wrote|sent|complains|wishes|came|comes)\b"
+)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|them|those|these|this one|that one)\b|它|这个|这些", re.IGNORECASE
+)
+_SPLIT = re.compile(
+    r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+|(?<=\w):\s+|\.\.\.\s*|,\s+(?=(?:could|can|would|will) you\b|please\b)",
+    re.IGNORECASE,
+)
 _FILL = frozenset(
     "the a an my our your this that these those and or to of for in on at with from into by as it its is are be me us some all"
     " new latest current again please now then so up out them one more make get do has have need needs too just there no yes"
-    " was were will would can could should also very really far time".split()
+    " was were will would can could should also very really far time sure use uses used everything already done put".split()
 )
 _VARYING = re.compile(
     r"(?:\b(?:for|of|in|on|to|from|with|about|at|as|by|into)\s+)?(?:\b(?:the|a)\s+)?(?:\b(?:tickets?|files?|issues?|versions?|numbers?|period|date|case|invoice no)\s+)?<[a-z]+\d?>",
@@ -64,19 +73,20 @@ def task_of(said: str) -> str:
     found: list[tuple[float, str]] = []
     for sentence in _SPLIT.split(text):
         plain = _POLITE_ZH.sub("", sentence) if CJK.search(sentence) else _POLITE.sub("", sentence)
-        asks = plain != sentence.strip() or not _OTHERS.match(plain)
+        asked = plain.strip() != sentence.strip()
+        tells = bool(_OTHERS.match(plain) or _TELLS.match(plain))
         cut = _REASON.sub("", plain)
         plain = _ASIDE.sub("", cut if len(cut.split()) >= 2 or CJK.search(cut) else plain)
         plain = " ".join(plain.split()).strip(" .!?,;:，。；！？-–—")
         if len(plain) < 4 or facts(plain, date(2000, 1, 1)):
             continue
-        score = 2.0 * asks - 2.0 * bool(_OTHERS.match(plain)) + min(1.0, len(_telling(plain)) / 3)
+        score = 1.5 * asked - 2.0 * tells + min(1.0, len(_telling(plain)) / 3)
         found.append((score, plain[:300]))
     if not found:
         return ""
     best = max(found, key=lambda pair: pair[0])
     rest = [text for score, text in found if text != best[1] and score > -2.5]
-    if len(_telling(best[1])) < 2 and rest:
+    if rest and (len(_telling(best[1])) < 2 or _POINTS_BACK.search(best[1])):
         return f"{best[1]}: {rest[0]}"
     return best[1]
 

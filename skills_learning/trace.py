@@ -16,8 +16,20 @@ KEEPING = frozenset(
 )
 """Tools by which the assistant keeps house: never part of the work."""
 LOOKING = frozenset("read_file list_files search_files fetch_url".split())
-_LOOKS = frozenset(
-    "ls cat head tail pwd which whereis echo find grep rg wc date whoami env printenv stat file tree less du df ps uname hostname id type".split()
+_PEEKS = frozenset(
+    "ls cat head tail pwd which whereis echo find grep rg wc date whoami env printenv stat file tree less du df ps uname"
+    " hostname id type cd".split()
+) | {"git status", "git log", "git show", "git diff"}
+_READS = frozenset(
+    "get list show describe status log logs diff view search info version ls ps whoami history top outdated".split()
+)
+"""Subcommands that change nothing, whatever the program."""
+CHECKS = re.compile(
+    r"\b(?:test|tests|pytest|check|verify|validate|status|lint|diff|curl|ping|health|ls|stat|wc|head|cat|file|list|show|describe|get|exists|compare|sha256sum|md5sum|ffprobe|identify|pdfinfo|jq)\b"
+)
+"""What looks at whether something is as it should be."""
+_SENDS = re.compile(
+    r"^(?:-X|-d|-o|-O|-T|-F|--(?:request|data\S*|output|remote-name|upload-file|form|json))"
 )
 COMMON = frozenset(
     "ls mkdir mv cp rm cat cd echo touch chmod find grep sed awk sh bash test head tail python python3 git".split()
@@ -60,19 +72,24 @@ class Step:
         return not self.ok and bool(_REFUSED.search(self.result))
 
     @property
-    def looks(self) -> bool:
-        """Whether it only looks."""
+    def peeks(self) -> bool:
+        """Whether it only has a look around: what lies where, what stands in a file."""
         if self.tool in LOOKING:
             return True
         programs = programs_of(self.command)
         return (
             self.tool == "run_command"
             and bool(programs)
-            and all(
-                p in _LOOKS or p in ("git status", "git log", "git show", "git diff")
-                for p in programs
-            )
+            and all(p in _PEEKS or p.split()[0] in _PEEKS for p in programs)
         )
+
+    @property
+    def looks(self) -> bool:
+        """Whether it changes nothing, as far as its command tells."""
+        if self.peeks:
+            return True
+        parts = commands_in(self.command)
+        return self.tool == "run_command" and bool(parts) and all(map(_only_reads, parts))
 
     @property
     def marks(self) -> frozenset[str]:
@@ -84,29 +101,66 @@ class Step:
         return frozenset({f"{self.tool} {ending[0]}" if ending else self.tool})
 
 
-def programs_of(command: str) -> list[str]:
-    """Return the programs of a command line, each with its subcommand where it has one."""
-    found: list[str] = []
+def commands_in(command: str) -> list[list[str]]:
+    """Return the commands of a command line as words, without variables set for them and ``sudo``."""
+    found: list[list[str]] = []
     for part in re.split(r"&&|\|\||[;|\n]", command):
         try:
             words = shlex.split(part, comments=True)
         except ValueError:
             words = part.split()
-        while words and (
-            re.fullmatch(r"\w+=.*", words[0])
-            or words[0] in ("sudo", "env", "time", "nohup", "cd", "exec")
-        ):
+        while words and (re.fullmatch(r"\w+=.*", words[0]) or words[0] in _BEFORE):
             words = words[2:] if words[0] == "cd" else words[1:]
-        if not words:
-            continue
+        if words:
+            found.append(words)
+    return found
+
+
+_BEFORE = ("sudo", "env", "time", "nohup", "cd", "exec")
+
+
+def programs_of(command: str) -> list[str]:
+    """Return the programs of a command line, each with its subcommand where it has one."""
+    found: list[str] = []
+    for words in commands_in(command):
         program = words[0].rsplit("/", 1)[-1]
         if not _PROGRAM.fullmatch(program):
             continue
-        after = next((w for w in words[1:2] if re.fullmatch(r"[a-z][a-z-]{1,20}", w)), "")
         if program in ("python", "python3") and words[1:2] == ["-m"] and len(words) > 2:
-            program, after = words[2], ""
-        found.append(f"{program} {after}".strip())
+            found.append(words[2])
+        else:
+            found.append(f"{program} {_subcommand(words)}".strip())
     return list(dict.fromkeys(found))
+
+
+def _subcommand(words: Sequence[str]) -> str:
+    """Return what a program is told to do, behind options for all of it: ``git -C folder log``."""
+    most = 6 if words[0] in _WITH_OPTIONS else 2
+    for word in words[1:most]:
+        if re.fullmatch(r"[a-z][a-z-]{1,20}", word):
+            return word
+    return ""
+
+
+_WITH_OPTIONS = frozenset(
+    "git docker kubectl npm pnpm yarn gh aws az gcloud helm systemctl cargo terraform".split()
+)
+
+
+def _only_reads(words: Sequence[str]) -> bool:
+    program = words[0].rsplit("/", 1)[-1]
+    if ">" in words or any(word.startswith(">") for word in words):
+        return False
+    if program in _PEEKS or f"{program} {_subcommand(words)}" in _PEEKS:
+        return True
+    if program == "curl":
+        return not any(_SENDS.match(word) for word in words[1:])
+    if program in ("psql", "mysql", "sqlite3", "duckdb"):
+        said = " ".join(words[1:]).lower()
+        return "select" in said and not re.search(
+            r"\b(?:insert|update|delete|create|drop|alter|copy)\b", said
+        )
+    return _subcommand(words) in _READS or any(word in _READS for word in words[1:3])
 
 
 def steps_of(turns: Sequence[Turn]) -> list[Step]:
