@@ -305,7 +305,7 @@ def many(count: int = 500) -> list[Row]:
             (place / SKILL_FILE).write_text(
                 f"---\nname: {place.name}\ndescription: Handle the {what} number {number} of the department. "
                 f"Use when the user asks for the {what}.\n---\n\n# {what}\n\n" + "\n\n".join(
-                    f"## {title}\n\n- About {what}, {title.lower()}, item {number}.\n" * 6 for title in SECTIONS
+                    f"## {title}\n\n- On {what}, item {number}.\n" * 6 for title in SECTIONS
                 )
             )  # fmt: skip
         assistant = Assistant(home, Config(), Environment({}), cwd=Path(folder))

@@ -128,9 +128,11 @@ def covering(
 ) -> list[Fit]:
     """Return the skills that cover a piece of work, best first: what was asked for fits and what did it
     (``marks``) stands in the skill's text; or the work is the same, word by word of its ``commands``."""
+    fits = {f.entry.name: f for f in fitting(said, entries, meaning, len(entries), examples)}
     found = []
-    for fit in fitting(said, entries, meaning, len(entries), examples):
-        text = text_of(fit.entry)
+    for entry in entries:
+        fit = fits.get(entry.name, Fit(entry=entry, score=0.0))
+        text = text_of(entry)
         named = telling_marks(marks)
         work = sum(_stands(mark, text) for mark in named) / len(named) if named else 0.0
         asked = fit.score / FITS if meaning else fit.score * 1.15

@@ -88,9 +88,11 @@ class Learner:
         if self.uses is None or turn.status == "undone":
             return []
         steps = steps_of([turn])
-        good: bool | None = turn.status == "done" and (not steps or ended_well(turn, steps))
+        good: bool | None = turn.status == "done" and ended_well(turn, steps)
         why = "" if good else (turn.error or "it did not end well")
-        if not good and any(step.is_outage or step.is_refused for step in steps):
+        if not steps:
+            good, why = None, "it was only looked at"
+        elif not good and any(step.is_outage or step.is_refused for step in steps):
             good, why = None, "an outage, or you did not allow it"
         touched = set()
         for name in viewed_in(turn):

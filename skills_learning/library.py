@@ -73,10 +73,11 @@ class SkillLibrary:
         turn: str = "",
         trial: bool = False,
         word: Word | None = None,
+        aside: Path | None = None,
         now: datetime | None = None,
     ) -> Entry:
-        """Make a vetted skill live; what it replaces is kept. ``word`` is the user's, where it took one.
-        Raises :class:`NotInstalled`."""
+        """Make a vetted skill live; what it replaces is kept, as an earlier version or in the folder
+        ``aside``. ``word`` is the user's, where it took one. Raises :class:`NotInstalled`."""
         if not isinstance(vetted, Vetted):
             raise TypeError("Only what skills_guard.vet has passed is installed.")
         try:
@@ -93,7 +94,7 @@ class SkillLibrary:
         turns = (*(old.turns if old and origin == "learned" else ()), *([turn] if turn else []))
         try:
             with locked(self.shelf.lock):
-                write_folder(target, vetted.files, self._next_version(skill.name))
+                write_folder(target, vetted.files, aside or self._next_version(skill.name))
         except (Unreadable, OSError) as error:
             raise NotInstalled(
                 f"{skill.name} was not installed: {error}. Nothing was changed."
@@ -278,12 +279,15 @@ class SkillLibrary:
         return kept
 
     def _retire_folder(self, folder: Path, name: str) -> Path:
+        target = self._retired_place(name)
+        folder.rename(target)
+        return target
+
+    def _retired_place(self, name: str) -> Path:
         shelf = self.root / RETIRED / name
         shelf.mkdir(parents=True, exist_ok=True, mode=0o700)
         numbers = [int(p.name) for p in shelf.iterdir() if p.name.isdigit()]
-        target = shelf / str(max(numbers, default=0) + 1)
-        folder.rename(target)
-        return target
+        return shelf / str(max(numbers, default=0) + 1)
 
     def retired(self) -> dict[str, Path]:
         """Return the retired skills: the last state of each by name."""
@@ -330,6 +334,7 @@ class SkillLibrary:
             source=known.source if known else "",
             trial=trial,
             word=_word(judged),
+            aside=self._retired_place(name),
         )
 
     def undo(self, name: str, why: str = "undone by you") -> str:

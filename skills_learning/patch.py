@@ -46,9 +46,25 @@ def patched(text: str, patches: Sequence[Patch], read: str | None = None) -> str
         raise PatchRefused(
             f"the change takes away {lost / len(text):.0%} of the text; 25 % are the most"
         )
+    for title, lines in _sections(text).items():
+        kept = "\n".join(_plain(line) for line in _sections(out).get(title, []))
+        gone = [line for line in lines if _plain(line) not in kept]
+        if len(lines) > 1 and 2 * len(gone) >= len(lines):
+            raise PatchRefused(
+                f"the change takes away {len(gone)} of {len(lines)} lines of `{title}`"
+            )
     if out == text:
         raise PatchRefused("there is nothing to change")
     return out
+
+
+def _sections(text: str) -> dict[str, list[str]]:
+    """Return the lines of each section of the second level that say something."""
+    found: dict[str, list[str]] = {}
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, *lines = part.splitlines()
+        found[title.strip()] = [line for line in lines if line.strip()]
+    return found
 
 
 def _lost(patch: Patch) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from memory.terms import terms
 from memory.transcript import Turn
-from skills_learning.trace import CHECKS, Step, marks_of, said_in, steps_of
+from skills_learning.trace import CHECKS, COMMON, Step, marks_of, said_in, steps_of
 
 Kind = Literal["long", "another way", "correction", "repeated", "asked"]
 LONG = 5
@@ -48,7 +48,7 @@ _OUTAGE_SAID = re.compile(
 )
 _QUESTION = re.compile(
     r"^\W*(?:what|who|whose|when|where|which|why|how (?:many|much|long|old|far|do|does|did|is|are)|is|are|was|were|does|do|did|has|have)\b[^.!]*\?\s*$"
-    r"|^(?:请问|什么|谁|哪|为什么|几|多少)[^。！]*[？?]?$|[^。！]*(?:吗|呢|多少|什么|哪里|哪个|几个)[？?]\s*$",
+    r"|^(?:请问|什么|谁|哪|为什么|几|多少)[^。！]*[？?]?$|[^。！]*(?:吗|呢|多少|什么|哪|几个)[^。！]*[？?]\s*$",
     re.IGNORECASE,
 )
 _FAILED = re.compile(
@@ -161,13 +161,18 @@ def another_way(steps: Sequence[Step]) -> tuple[Step, Step] | None:
 def _same_purpose(failed: Step, later: Step) -> bool:
     if failed.tool != later.tool or failed.arguments == later.arguments:
         return False  # the same again: what failed has passed by itself
-    if failed.marks & later.marks:
+    if failed.marks & later.marks or programs(failed) & programs(later):
         return True
     first, second = _words(failed), _words(later)
     checks = CHECKS.search(
         failed.command
     )  # one that fails has found something; it is no way that failed
     return not checks and 2 * len(first & second) >= min(len(first), len(second)) > 1
+
+
+def programs(step: Step) -> set[str]:
+    """Return the programs of a step that tell what it is for."""
+    return {mark.split()[0] for mark in step.marks} - (COMMON - {"git"})
 
 
 def _words(step: Step) -> set[str]:

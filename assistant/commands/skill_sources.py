@@ -86,7 +86,8 @@ def _decide(
     trust: Trust = "trusted" if name in skills.trusted else "community"
     judged = vet(files, trust, name=name)
     if not as_json:
-        print(f"{name}: {judged.report.verdict} (trust {trust}), {len(files)} files from {source}")
+        count = f"{len(files)} file{'s' if len(files) > 1 else ''}"
+        print(f"{name}: {judged.report.verdict} (trust {trust}), {count} from {source}")
         print_findings(judged.report.findings)
         for row in (*(f"not read: {r}" for r in judged.report.unread), *wrong):
             print(f"  {row}")

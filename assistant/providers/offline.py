@@ -37,6 +37,8 @@ class _Talk:
     recalled: tuple[tuple[str, str], ...]
     """Notes that travel with the message: day and text."""
     now: str
+    skills: tuple[str, ...]
+    """Names of skills that may fit, or that the user called."""
 
     def say(self, key: str, **values: object) -> str:
         """Return a sentence in the user's language."""
@@ -107,7 +109,14 @@ def _talk_of(request: Request) -> _Talk:
         results=tuple(m for m in request.messages[asked + 1 :] if m.role == "tool"),
         recalled=tuple(recalled),
         now=now[1] if now else "",
+        skills=_skills_beside(message.context),
     )
+
+
+def _skills_beside(context: str) -> tuple[str, ...]:
+    called = re.findall(r'^<skill name="([^"]+)">', context, re.MULTILINE)
+    fits = re.search(r"^skills that may fit [^:]*: (.+)$", context, re.MULTILINE)
+    return (*called, *(fits[1].split(", ") if fits else ()))
 
 
 def _answer(talk: _Talk) -> Step:
@@ -116,6 +125,10 @@ def _answer(talk: _Talk) -> Step:
         match = pattern.search(talk.text) if not tool or tool in talk.tools else None
         if match:
             return handler(talk, match)
+    if talk.text.startswith("$") and talk.skills and "skill_view" in talk.tools:
+        if not talk.results:
+            return [("skill_view", {"name": talk.skills[0]})]
+        return f"{talk.say('skill_called')}\n\n{talk.result(0).text}"
     if facts(talk.text, date.today()):
         return talk.say("noted", text=one_line(talk.text, 200))
     if is_statement(talk.text):
@@ -323,6 +336,29 @@ def _sentence(key: str) -> Handler:
     return lambda talk, _: talk.say(key)
 
 
+def _skills(talk: _Talk, _: re.Match[str]) -> Step:
+    if not talk.results:
+        return [("skill_search", {"query": "*", "limit": 30})]
+    return talk.result(0).text
+
+
+def _skill(talk: _Talk, match: re.Match[str]) -> Step:
+    if not talk.results:
+        return [("skill_view", {"name": match["what"].lower()})]
+    result = talk.result(0)
+    return talk.say("failed", why=result.text) if result.error else result.text
+
+
+def _skill_for(talk: _Talk, match: re.Match[str]) -> Step:
+    """Show the skill that fits, else look in memory and conversations."""
+    if talk.skills and not talk.results:
+        return [("skill_view", {"name": talk.skills[0]})]
+    if talk.skills:
+        result = talk.result(0)
+        return talk.say("failed", why=result.text) if result.error else result.text
+    return _recall(talk, match["what"])
+
+
 _HANDLERS: dict[str, tuple[str, Handler]] = {
     "help": ("", _sentence("help")),
     "hello": ("", _sentence("hello")),
@@ -334,6 +370,9 @@ _HANDLERS: dict[str, tuple[str, Handler]] = {
     "search": ("memory_search", _search),
     "recent": ("session_search", _recent),
     "about": ("session_search", _about),
+    "skills": ("skill_search", _skills),
+    "skill": ("skill_view", _skill),
+    "skill_for": ("skill_view", _skill_for),
     "todo_add": ("todo", _todo_add),
     "todo_show": ("todo", _calls("todo")),
     "read_file": ("read_file", _calls("read_file", path="what")),

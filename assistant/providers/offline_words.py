@@ -59,6 +59,23 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("search", r"^(?:搜索|查找|找一下)(?P<what>.+)$"),
     ("about", r"\bwhat do you (?:know|remember) about (?P<what>.+?)[?.! ]*$"),
     ("about", r"(?:关于|对)(?P<what>.+?)[,，]?你(?:都)?(?:知道|记得|了解)(?:些)?(?:什么|多少)"),
+    (
+        "skills",
+        r"^(?:list|show|what)(?: me)?(?: are)?(?: all)?(?: (?:my|your|the))? skills"
+        r"(?: do you have| are there)?[?.! ]*$",
+    ),
+    ("skills", r"^(?:你)?(?:有|会)?(?:哪些|什么)技能[?？]*$|^(?:列出|显示)(?:所有)?技能$"),
+    (
+        "skill",
+        r"^(?:please )?(?:use|show|open|load)(?: me)?(?: the)? skill `?(?P<what>[a-z0-9][a-z0-9-]*)`?[.! ]*$",
+    ),
+    ("skill", r"^(?:使用|显示|打开)技能\s*`?(?P<what>[a-z0-9][a-z0-9-]*)`?$"),
+    (
+        "skill_for",
+        r"^(?:how (?:do|did|can|should) (?:i|we|you) |is there a skill (?:for|to) |find a skill (?:for|to) )"
+        r"(?P<what>\S.*?)[?.! ]*$",
+    ),
+    ("skill_for", r"^(?:怎么|如何)(?P<what>[^?？]+)[?？]*$"),
     ("todo_add", r"^(?:to-?do:?|add to my (?:list|to-?dos?):?)\s+(?P<what>.+)$"),
     ("todo_add", r"^待办[:：]\s*(?P<what>.+)$"),
     (
@@ -99,9 +116,11 @@ SAY: dict[str, dict[Language, str]] = {
         "- list files; read notes.txt; search files for invoice\n"
         "- fetch https://example.com\n"
         "- run `date`\n"
+        "- what skills do you have? use the skill daily-review\n"
         "What you tell me about yourself goes into today's notes.",
         "zh": "可以这样说：\n- 记住我喝茶不加奶\n- 忘掉我喝茶不加奶\n- 你知道我什么？\n- 我们聊过花园吗？\n"
         "- 最近的对话\n- 我的待办\n- 列出文件\n- 打开 https://example.com\n"
+        "- 有哪些技能？使用技能 daily-review\n"
         "你告诉我的关于自己的事会写进今天的笔记。",
     },
     "hello": {
@@ -156,6 +175,10 @@ SAY: dict[str, dict[Language, str]] = {
     },
     "said": {"en": "From our conversations:", "zh": "我们说过："},
     "sessions": {"en": "Recent conversations:", "zh": "最近的对话："},
+    "skill_called": {
+        "en": "Without a model I can show how it is done, not do it:",
+        "zh": "没有语言模型，我只能说明怎么做，不能替你做：",
+    },
     "failed": {"en": "That did not work: {why}", "zh": "没有成功：{why}"},
     "unknown": {
         "en": "I did not understand that. `help` shows what I understand without a model; "

@@ -27,7 +27,7 @@ def toolset(skills: Skills) -> Toolset:
         except UsageError as error:
             raise ToolError(str(error)) from None
 
-    def skill_search(query: Annotated[str, "a task, in words"], limit: int = 8) -> str:
+    def skill_search(query: Annotated[str, "a task, in words; * for all"], limit: int = 8) -> str:
         """Find skills by what they are for, those of the list and all others."""
         rows = [
             f"{fit.entry.name}: {one_line(fit.entry.description, 160)}"
