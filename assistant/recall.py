@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from assistant.config import Config, Environment
 from assistant.errors import UsageError
-from assistant.home import Home
+from assistant.home import Home, template
 from memory.errors import DiskFull, StorageError
 from memory.index import Index
 from memory.lock import Locked, locked
@@ -65,7 +65,8 @@ class Recall:
         self._today = today
         folders = [Path(name).expanduser() for name in config.memory.sources]
         self.index = Index(home.root / "index")
-        self.sources = Sources(home.root, folders, store=store, zone=zone)
+        shipped = [f"skills/{path.name}/SKILL.md" for path in (template() / "skills").glob("*")]
+        self.sources = Sources(home.root, folders, store=store, zone=zone, without=shipped)
         self._hybrid: HybridSearch | None = None
         self._embedder: list[Embedder | None] = []
         self._wake, self._stop = threading.Event(), threading.Event()
@@ -198,11 +199,10 @@ class Recall:
         ]
 
     def likeness(self, said: str, phrases: Sequence[str], *, load: bool = False) -> list[float]:
-        """Return how alike ``said`` is to each phrase, see ``memory.nearness.likeness``; nothing without an
-        embedder, and where it would have to be loaded first, unless ``load``."""
-        if not phrases or not said.strip() or not (load or self.is_warm):
-            return []
-        embedder = self._usable()
+        """Return how alike ``said`` is to each phrase (``memory.nearness``); nothing without an embedder,
+        and none is loaded for it unless ``load``."""
+        wanted = phrases and said.strip() and (load or self.is_warm)
+        embedder = self._usable() if wanted else None
         if embedder is None:
             return []
         from memory.nearness import likeness
@@ -211,7 +211,7 @@ class Recall:
             return likeness(embedder, self.index, said[:1_000], phrases)
         except (StorageError, OSError) as error:
             log.warning("nothing was compared by meaning: %s", error)
-            return []
+        return []
 
     def quick(self, text: str, without: frozenset[int] = frozenset()) -> list[Hit]:
         """Return at most five memories that surely have to do with ``text``; none when the index is cold

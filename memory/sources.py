@@ -12,7 +12,7 @@ import re
 import stat
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from pathlib import Path
@@ -121,8 +121,16 @@ class Sources:
     """Where the searchable text of a home is."""
 
     def __init__(
-        self, root: Path, folders: Sequence[Path] = (), *, store: SessionStore | None, zone: tzinfo
+        self,
+        root: Path,
+        folders: Sequence[Path] = (),
+        *,
+        store: SessionStore | None,
+        zone: tzinfo,
+        without: Collection[str] = (),
     ) -> None:
+        """``without`` are names of files that are not searched, such as what came with the program."""
+        self._without = frozenset(without)
         self._root = root
         self._folders = tuple(folders)
         self._store = store
@@ -143,8 +151,10 @@ class Sources:
         for name in sorted(_files(f"{root}/memory", (".md",)), reverse=True):
             source = "notes" if _DAY.search(name) else "archive"
             found.append(Document(name=_shown(name[len(root) + 1 :]), place=name, source=source))
-        for name in _files(f"{root}/skills", ("SKILL.md",)):
-            found.append(Document(name=_shown(name[len(root) + 1 :]), place=name, source="skills"))
+        for place in _files(f"{root}/skills", ("SKILL.md",)):
+            name = _shown(place[len(root) + 1 :])
+            if name not in self._without:
+                found.append(Document(name=name, place=place, source="skills"))
         for folder in self._folders:
             for name in _files(str(folder), _TEXT):
                 found.append(Document(name=_shown(name), place=name, source="files"))

@@ -138,6 +138,7 @@ class Entry:
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
+    """Return the record that was kept as JSON."""
     lists = {key: tuple(row[key]) for key in ("why", "problems", "terms", "phrases")}
     needs = Needs(**{key: tuple(value) for key, value in row["needs"].items()})
     return Record(**{**row, **lists, "needs": needs})

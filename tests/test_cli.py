@@ -184,7 +184,7 @@ def test_slash_commands_in_a_pipe(at: Path) -> None:
         "Taken back",
         "model calls",
         "offline",
-        "no skills",
+        "daily-review",
         "A new session",
         "did you mean /new",
     ):
