@@ -41,8 +41,7 @@ time."""
 QUICK_S = 0.15
 """How long a message waits for what may be recalled with it."""
 SURE_ENOUGH, SURE_ENOUGH_SAID = 8.0, 16.0
-"""Scores from which a memory travels with a message by itself; a message of a conversation needs more, as
-those around it add to its score (docs/recall.md)."""
+"""Scores from which a memory travels with a message; one of a conversation needs more (docs/recall.md)."""
 _CHECK_S = 5.0
 _FUSED_K = 10
 TOKEN = "REVERIE_CHROMA_TOKEN"  # noqa: S105 - a variable's name
@@ -201,8 +200,7 @@ class Recall:
     def likeness(self, said: str, phrases: Sequence[str], *, load: bool = False) -> list[float]:
         """Return how alike ``said`` is to each phrase (``memory.nearness``); nothing without an embedder,
         and none is loaded for it unless ``load``."""
-        wanted = phrases and said.strip() and (load or self.is_warm)
-        embedder = self._usable() if wanted else None
+        embedder = self._usable() if phrases and (load or self.is_warm) else None
         if embedder is None:
             return []
         from memory.nearness import likeness

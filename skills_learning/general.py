@@ -131,6 +131,8 @@ class General:
             found += _CAPITAL.findall(said) + [
                 word for pair in _PAIR.findall(said) for word in pair
             ]
+        for owner in re.findall(r"/(?:home|Users)/([\w.-]+)", "\n".join((said, *texts))):
+            self._name(owner, "user")
         held = set(re.findall(r"[^\W\d_]{3,}", "\n".join(texts)))
         low = {word.lower() for word in held}
         programs = {
@@ -162,7 +164,11 @@ class General:
         for value, kind in self.named:
             edge = r"(?<![\d.<])" if kind.startswith("version") else r"(?<![\w<])"
             plain = re.escape(value)
-            whole = f"{edge}{plain}(?![\\w>])" if value.isascii() else plain
+            # A name is also the beginning of an account: leoniebr.
+            end = (
+                r"\w{0,3}(?![\w>])" if kind.startswith("name") and len(value) > 4 else r"(?![\w>])"
+            )
+            whole = f"{edge}{plain}{end}" if value.isascii() else plain
             text = self._sub(re.compile(whole, re.IGNORECASE), kind, text)
         for kind, pattern in _KINDS:
             text = self._sub(pattern, kind, text)
