@@ -18,6 +18,10 @@ from skills_learning.tasks import name_of, task_of
 from skills_learning.trace import CHECKS, Step, programs_of
 
 MOST_STEPS = 12
+_SETTINGS = re.compile(
+    r"(?:\.(?:ya?ml|toml|ini|cfg|conf|json|sh|service|timer|env\.example|sql|tf)|Dockerfile|Makefile)$"
+)
+"""Files whose content belongs to how it is done; a letter or a page belongs to this time."""
 _TELLS = re.compile(
     r"\b(?:passed|ok|success\w*|succeeded|done|complete[d]?|healthy|active|running|200|up to date|created|no errors?|0 errors?|valid|clean|deployed|saved|written|sent)\b|成功|完成|正常|通过",
     re.IGNORECASE,
@@ -193,12 +197,8 @@ def _told(step: Step, general: General, say: dict[str, str]) -> str:
             what=plain(given.get("path", ""))
         )
         content = general.text(str(given.get("content") or given.get("text") or "")).strip()
-        if (
-            step.tool == "write_file"
-            and 0 < len(content) <= 600
-            and content.count("\n") < 15
-            and "````" not in content
-        ):
+        short = 0 < len(content) <= 600 and content.count("\n") < 15 and "````" not in content
+        if step.tool == "write_file" and short and _SETTINGS.search(str(given.get("path", ""))):
             inner = "\n   ".join(content.split("\n"))
             return f"{told}\n   ````text\n   {inner}\n   ````"
         return told

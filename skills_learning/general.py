@@ -161,18 +161,23 @@ class General:
         """Return a text with its values replaced."""
         for folder in filter(None, (self.folder,)):
             text = text.replace(folder.rstrip("/") + "/", "").replace(folder, ".")
+        owners = [pair for pair in self.named if pair[1].startswith("user")]
         for value, kind in self.named:
-            edge = r"(?<![\d.<])" if kind.startswith("version") else r"(?<![\w<])"
-            plain = re.escape(value)
-            # A name is also the beginning of an account: leoniebr.
-            end = (
-                r"\w{0,3}(?![\w>])" if kind.startswith("name") and len(value) > 4 else r"(?![\w>])"
-            )
-            whole = f"{edge}{plain}{end}" if value.isascii() else plain
-            text = self._sub(re.compile(whole, re.IGNORECASE), kind, text)
+            if (value, kind) not in owners:
+                text = self._put(value, kind, text)
         for kind, pattern in _KINDS:
             text = self._sub(pattern, kind, text)
+        for value, kind in owners:  # after the paths, which hold them
+            text = self._put(value, kind, text)
         return text
+
+    def _put(self, value: str, kind: str, text: str) -> str:
+        edge = r"(?<![\d.<])" if kind.startswith("version") else r"(?<![\w<])"
+        # A name is also the beginning of an account: leoniebr.
+        end = r"\w{0,3}(?![\w>])" if kind.startswith("name") and len(value) > 4 else r"(?![\w>])"
+        plain = re.escape(value)
+        whole = f"{edge}{plain}{end}" if value.isascii() else plain
+        return self._sub(re.compile(whole, re.IGNORECASE), kind, text)
 
     def _sub(self, pattern: re.Pattern[str], kind: str, text: str) -> str:
         def put(match: re.Match[str]) -> str:
