@@ -78,9 +78,9 @@ def new(name: str, description: str) -> None:
 def install(source: str, name: str, yes: bool, as_json: bool) -> None:
     """Install a skill from a folder, a ZIP file or a git address; it is scanned first."""
     from assistant.commands import skill_sources as run
-    from assistant.commands.skills import open_skills
+    from assistant.commands.skills import deciding
 
-    sys.exit(run.install(open_skills(), source, name, yes, as_json))
+    sys.exit(run.install(deciding(), source, name, yes, as_json))
 
 
 @skills.command("update", context_settings=CONTEXT)
@@ -89,9 +89,9 @@ def install(source: str, name: str, yes: bool, as_json: bool) -> None:
 def update(name: str, yes: bool) -> None:
     """Fetch an installed skill anew from where it came from."""
     from assistant.commands import skill_sources as run
-    from assistant.commands.skills import open_skills
+    from assistant.commands.skills import deciding
 
-    sys.exit(run.update(open_skills(), name, yes))
+    sys.exit(run.update(deciding(), name, yes))
 
 
 @skills.command("verify", context_settings=CONTEXT)
@@ -110,7 +110,7 @@ def remove(name: str) -> None:
     """Take a skill out of use; restore brings it back."""
     from assistant.commands import skills as run
 
-    run.remove(run.open_skills(), name)
+    run.remove(run.deciding(), name)
 
 
 @skills.command("restore", context_settings=CONTEXT)
@@ -119,7 +119,7 @@ def restore(name: str) -> None:
     """Bring a skill back that was taken out of use."""
     from assistant.commands import skills as run
 
-    run.restore(run.open_skills(), name)
+    run.restore(run.deciding(), name)
 
 
 @skills.command("pending", context_settings=CONTEXT)
@@ -149,7 +149,7 @@ def approve(name: str, typed: str) -> None:
     """Let a waiting draft go live, or a skill that was changed on disk."""
     from assistant.commands import skills as run
 
-    sys.exit(run.approve(run.open_skills(), name, typed))
+    sys.exit(run.approve(run.deciding(), name, typed))
 
 
 @skills.command("reject", context_settings=CONTEXT)
@@ -177,7 +177,7 @@ def undo(name: str) -> None:
     """Take the last change of a skill back; without a name the last that was learned."""
     from assistant.commands import skills as run
 
-    run.undo(run.open_skills(), name)
+    run.undo(run.deciding(), name)
 
 
 @skills.command("pin", context_settings=CONTEXT)

@@ -289,6 +289,7 @@ class Skills:
             complete=complete,
             meaning=lambda text: self.meaning(text, load=True),
             examples=self.examples,
+            prepare=self.keep_hand_edits,
         )
 
     def around(self, turn: Turn) -> Around:
@@ -312,6 +313,13 @@ class Skills:
         )
         found = [self._store.turn(row[0]) for row in reversed(rows)]
         return [t for t in found if t is not None and t.status == "done"]
+
+    def keep_hand_edits(self) -> None:
+        """Commit what a person changed in skills, so that it is not mixed with what is written now."""
+        try:
+            self._history.keep_hand_edits([self._home.skills])
+        except (HistoryError, StorageError) as error:
+            log.warning("hand edits of skills could not be kept apart: %s", error)
 
     def record(self, what: str, names: Sequence[str], turn: int = 0) -> None:
         """Put a change of skills into the history of the home."""

@@ -55,8 +55,9 @@ def fitting(
     """Return the skills that fit ``text``, best first: by the share of its telling words that a skill has,
     each weighed by how rare it is among the skills, and where ``meaning`` gives a likeness by name, by that
     above all. ``examples`` are what the user said when the skill was of use, by name."""
-    wanted = [t for t in question_terms(text[:2_000]) if t not in _GENERAL and not t.isdigit()]
     rarity = _rarity(entries)
+    asked = [t for t in question_terms(text[:2_000]) if t not in _GENERAL]
+    wanted = [t for t in asked if not t.isdigit() or t in rarity]
     most = math.log(1 + len(entries)) + 1
     total = sum(rarity.get(t, most) for t in wanted) or 1.0
     found = []

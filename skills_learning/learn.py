@@ -51,7 +51,7 @@ class Around:
 class Learner:
     """Learns skills from turns. ``complete`` is a model, where there is one; ``ask`` has every draft wait
     for the user; by name, ``meaning`` gives the likeness of skills to a text, ``examples`` what the user said
-    when they were of use."""
+    when they were of use. ``prepare`` is called before a skill is written."""
 
     library: SkillLibrary
     uses: SkillUses | None
@@ -63,6 +63,7 @@ class Learner:
     complete: Callable[[str], str] | None = None
     meaning: Callable[[str], Mapping[str, float]] = lambda text: {}
     examples: Callable[[], Mapping[str, Sequence[str]]] = dict
+    prepare: Callable[[], None] = lambda: None
 
     def learn(self, turn: Turn, around: Around) -> str:
         """Learn from a turn what is worth it; return what was done. Repeating it changes nothing."""
@@ -313,6 +314,7 @@ class Learner:
         return self._go_live(judged, skill, turn, why, is_new=not old)
 
     def _go_live(self, judged: Vetted, skill: Skill, turn: Turn, why: str, *, is_new: bool) -> str:
+        self.prepare()
         try:
             entry = self.library.install(
                 judged,

@@ -20,7 +20,7 @@ from memory.lock import locked
 from skills_guard import Approval, Finding, Refused, Vetted, vet
 from skills_guard.policy import Trust
 from skills_learning.folders import Unreadable, files_of, recover, write_folder
-from skills_learning.journal import Journal
+from skills_learning.journal import Event, Journal
 from skills_learning.records import SKILL_FILE, Entry, Installed, NoSkill, Origin, Word, serious
 from skills_learning.shelf import Shelf, now_text
 from skills_learning.skill import NAME, BrokenSkill, parse, problems
@@ -30,6 +30,7 @@ MOST_VERSIONS = 20
 TRIAL_USES = 3
 """Good uses after which a new or changed skill is on trial no longer."""
 BAD_IN_A_ROW = 2
+_BY_USER = "undone by you"
 
 
 class NotInstalled(ValueError):
@@ -265,7 +266,7 @@ class SkillLibrary:
 
     # -- leaving and coming back ------------------------------------------------------------
 
-    def remove(self, name: str, why: str = "removed by you") -> Path:
+    def remove(self, name: str, why: str = "removed by you", event: Event = "removed") -> Path:
         """Take a skill of the home out of use; its files stay in ``.retired``. Raises :class:`NoSkill`,
         :class:`NotInstalled`."""
         entry = self.shelf.find(name)
@@ -275,7 +276,7 @@ class SkillLibrary:
             kept = self._retire_folder(entry.folder, entry.name)
         # What is known of it stays: restored, it is again what it was.
         self.shelf.change(approved={str(entry.folder): None})
-        self.journal.add("removed", entry.name, why, version=entry.record.version)
+        self.journal.add(event, entry.name, why, version=entry.record.version)
         return kept
 
     def _retire_folder(self, folder: Path, name: str) -> Path:
@@ -337,27 +338,22 @@ class SkillLibrary:
             aside=self._retired_place(name),
         )
 
-    def undo(self, name: str, why: str = "undone by you") -> str:
+    def undo(self, name: str, why: str = _BY_USER) -> str:
         """Take the last change of a skill back: the version before it comes back, a new skill goes to the
         retired. Return what was done. Raises :class:`NoSkill`, :class:`NotInstalled`."""
         entry = self.shelf.find(name)
         if entry.place.label != "home" or entry.installed is None:
             raise NotInstalled(f"{name} was not written by Reverie; it is left as it is.")
-        event = "rolled back" if why != "undone by you" else "undone"
+        event: Event = "undone" if why == _BY_USER else "rolled back"
         kept = self.versions(entry.name)
         if not kept:
-            self.remove(entry.name, why)
+            self.remove(entry.name, why, event)
             return f"{name} is no longer in use; reverie skills restore {name} brings it back."
         restored = self._bring_back(entry.name, kept[-1])
         if isinstance(restored, Refused):
             raise NotInstalled(f"The version before cannot come back: {restored.report.verdict}.")
         shutil.rmtree(kept[-1], ignore_errors=True)
-        self.journal.add(
-            "undone" if event == "undone" else "rolled back",
-            name,
-            why,
-            version=restored.record.version,
-        )
+        self.journal.add(event, name, why, version=restored.record.version)
         return f"{name} is at version {restored.record.version} again."
 
     # -- trial ------------------------------------------------------------------------------

@@ -35,6 +35,13 @@ def open_skills() -> Skills:
     return Skills(at.home, at.config, environment, cwd=Path.cwd(), store=store, history=at.history)
 
 
+def deciding() -> Skills:
+    """Return the skills for a command that changes some: hand edits have their own entry in the history."""
+    skills = open_skills()
+    skills.keep_hand_edits()
+    return skills
+
+
 def _print(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
