@@ -78,9 +78,9 @@ def new(name: str, description: str) -> None:
 def install(source: str, name: str, yes: bool, as_json: bool) -> None:
     """Install a skill from a folder, a ZIP file or a git address; it is scanned first."""
     from assistant.commands import skill_sources as run
-    from assistant.commands.skills import deciding
+    from assistant.commands.skills import open_skills
 
-    sys.exit(run.install(deciding(), source, name, yes, as_json))
+    sys.exit(run.install(open_skills(), source, name, yes, as_json))
 
 
 @skills.command("update", context_settings=CONTEXT)
@@ -89,9 +89,9 @@ def install(source: str, name: str, yes: bool, as_json: bool) -> None:
 def update(name: str, yes: bool) -> None:
     """Fetch an installed skill anew from where it came from."""
     from assistant.commands import skill_sources as run
-    from assistant.commands.skills import deciding
+    from assistant.commands.skills import open_skills
 
-    sys.exit(run.update(deciding(), name, yes))
+    sys.exit(run.update(open_skills(), name, yes))
 
 
 @skills.command("verify", context_settings=CONTEXT)

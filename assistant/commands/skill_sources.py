@@ -102,6 +102,7 @@ def _decide(
                 origin="installed", source=source, findings=judged.report.findings,
             )  # fmt: skip
             return _told(name, "blocked" if judged.decision == "block" else "waiting", as_json)
+        skills.keep_hand_edits()
         entry = skills.library.install(judged, origin="installed", source=source, word=word)
     except NotInstalled as error:
         raise UsageError(f"{error} Next step: mend it at its source.") from None
