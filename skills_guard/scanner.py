@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -41,28 +41,42 @@ _TEXT_CATEGORIES = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Text:
-    """A file's text with its units, and its lower-case form to look for hints in."""
+    """A file's text with its units."""
 
     name: str
     segments: list[tuple[Segment, list[Unit]]]
     units: list[tuple[int, Unit]]
     """All units, with the index of their segment."""
-    starts: list[int]
-    """Where each unit begins in ``joined`` and ``low``."""
-    low: str
     joined: str
-    rare: list[tuple[int, Unit]]
-    """Those that are hidden, encoded or in front: few, and looked at one by one."""
-    words: str
-    """Each word of it once."""
-    holding: dict[str, set[int]] = field(default_factory=dict)
 
-    def candidates(self, rule: Rule) -> Iterable[tuple[int, Unit]]:
-        """Return the units that hold one of a rule's hints."""
+    @property
+    def low(self) -> str:
+        """The text in lower case."""
+        return self.joined.lower()
+
+
+class _Batch:
+    """Texts that rules are tried on together. Which units hold which words is written down once: a hint is
+    looked for among the words, of which there are few, and not in the text."""
+
+    def __init__(self, texts: Sequence[_Text]) -> None:
+        self.units = [(text, at, unit) for text in texts for at, unit in text.units]
+        self._low = [unit.text.lower() for _, _, unit in self.units]
+        self._by_word: dict[str, list[int]] = {}
+        for number, low in enumerate(self._low):
+            for word in set(_LETTERS.findall(low)):
+                self._by_word.setdefault(word, []).append(number)
+        self._words = "".join(f"{word}\n" for word in self._by_word)
+        self._foreign = [n for n, low in enumerate(self._low) if not low.isascii()]
+        self._rare = [row for row in self.units if row[2].place in _RARE]
+        self._found: dict[str, set[int]] = {}
+
+    def candidates(self, rule: Rule) -> Iterable[tuple[_Text, int, Unit]]:
+        """Return the units that hold one of a rule's hints, with their text and segment."""
         if rule.where <= _RARE:
-            return [pair for pair in self.rare if pair[1].place in rule.where]
+            return [row for row in self._rare if row[2].place in rule.where]
         if not rule.hints:
             return self.units
         found = set().union(*map(self._holding, rule.hints))
@@ -70,26 +84,26 @@ class _Text:
             found &= set().union(*map(self._holding, rule.needs))
         return [self.units[at] for at in sorted(found)]
 
-    def _may_hold(self, hint: str) -> bool:
-        """Whether the longest word in a hint is among the words of the text: most texts hold few."""
-        if not hint.isascii():
-            return not self.low.isascii()
-        longest = _longest_word(hint)
-        return not longest or longest in self.words
-
     def _holding(self, hint: str) -> set[int]:
-        """Return the units that hold a hint; each hint is looked for once."""
-        known = self.holding.get(hint)
+        """Return the numbers of the units that hold a hint; each hint is looked for once."""
+        known = self._found.get(hint)
         if known is None:
-            known = self.holding[hint] = set()
-            start = self.low.find(hint) if self._may_hold(hint) else -1
-            while start >= 0:
-                at = bisect_right(self.starts, start) - 1
-                known.add(at)
-                start = (
-                    self.low.find(hint, self.starts[at + 1]) if at + 1 < len(self.starts) else -1
-                )
+            known = self._found[hint] = {n for n in self._may_hold(hint) if hint in self._low[n]}
         return known
+
+    def _may_hold(self, hint: str) -> Iterable[int]:
+        if not hint.isascii():
+            return self._foreign
+        longest = _longest_word(hint)
+        if not longest:
+            return range(len(self._low))
+        found: set[int] = set()
+        at = self._words.find(longest)
+        while at >= 0:
+            start, end = self._words.rfind("\n", 0, at) + 1, self._words.find("\n", at)
+            found.update(self._by_word[self._words[start:end]])
+            at = self._words.find(longest, end)
+        return found
 
 
 @cache
@@ -173,17 +187,7 @@ def _scanned(loaded: Loaded, started: float) -> Report:
 def _parsed(name: str, text: str) -> _Text:
     parsed = [(segment, list(units(segment))) for segment in segments(name, text)]
     flat = [(at, unit) for at, (_, some) in enumerate(parsed) for unit in some]
-    starts, at = [], 0
-    for _, unit in flat:
-        starts.append(at)
-        at += len(unit.text) + 1
-    joined = "\n".join(unit.text for _, unit in flat)
-    low = joined.lower()
-    if len(low) != len(joined):  # a letter whose small form is longer would move all that follows
-        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in joined)
-    rare = [pair for pair in flat if pair[1].place in _RARE]
-    words = "\n".join(set(_LETTERS.findall(low)))
-    return _Text(name, parsed, flat, starts, low, joined, rare, words)
+    return _Text(name, parsed, flat, "\n".join(unit.text for _, unit in flat))
 
 
 def _of_rules(
@@ -191,29 +195,29 @@ def _of_rules(
 ) -> Iterator[Finding]:
     everything = "\n".join(text.joined for text in texts)
     declared = _declared(texts)
-    for text in texts:
+    wanted = list(wanted)
+    first = [text for text in texts if text.name.endswith("SKILL.md")]
+    rest = [text for text in texts if not text.name.endswith("SKILL.md")]
+    for part in filter(None, (first, rest)):  # what matters most before time runs out
+        batch = _Batch(part)
         for rule in wanted:
             if time.thread_time() > deadline:
-                unread.append(f"{text.name}: out of time")
-                return
-            count = 0
-            for finding in _of_rule(rule, text, everything, declared):
-                yield finding
-                count += finding.severity != "note"
-                if count >= _PER_RULE:
-                    break
+                unread.extend(f"{text.name}: out of time" for text in part[:50])
+                break
+            yield from _of_rule(rule, batch, everything, declared)
 
 
 def _of_rule(
-    rule: Rule, text: _Text, everything: str, declared: frozenset[str]
+    rule: Rule, batch: _Batch, everything: str, declared: frozenset[str]
 ) -> Iterator[Finding]:
-    whole: bool | None = None  # what must stand in the file or the skill is looked for once
-    for at, unit in text.candidates(rule):
+    whole: dict[str, bool] = {}  # what must stand in the file or the skill is looked for once
+    count: Counter[str] = Counter()
+    for text, at, unit in batch.candidates(rule):
         told = bool(rule.where & _TELLING) and unit.place in ("data", "script") and unit.is_wordy
         words = "words" in rule.where and unit.place in CODE and unit.is_wordy
         if unit.place not in rule.where and not told and not words:
             continue
-        if rule.view and unit.view != rule.view:
+        if (rule.view and unit.view != rule.view) or count[text.name] >= _PER_RULE:
             continue
         match = rule.pattern.search(unit.text)
         if match is None or (rule.unless and rule.unless.search(unit.text)):
@@ -221,13 +225,15 @@ def _of_rule(
         if rule.hosts and _is_local(unit.text):
             continue
         scope = _scope(rule, unit, text, at, everything)
-        if whole is None or not rule.looks_once:
-            whole = rule.holds_also(match, scope)
-        if whole:
+        if text.name not in whole or not rule.looks_once:
+            whole[text.name] = rule.holds_also(match, scope)
+        if whole[text.name]:
+            severity = _severity(rule, unit, match, scope, declared)
+            count[text.name] += severity != "note"
             yield Finding(
                 rule=rule.id,
                 category=rule.category,
-                severity=_severity(rule, unit, match, scope, declared),
+                severity=severity,
                 line=unit.line_at(match.start()),
                 excerpt=_excerpt(unit, match),
                 why=rule.why,
