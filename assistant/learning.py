@@ -114,8 +114,10 @@ class Learning:
         app = self._app
         if turn.status == "undone" or app.store is None:
             return "nothing to do"
-        learner = app.skills.learner(app.redact, app.now, self._writer())
         around = app.skills.around(turn)
+        if not any(m.role == "tool" for t in (*around.before[-1:], turn) for m in t.messages):
+            return "nothing to learn"
+        learner = app.skills.learner(app.redact, app.now, self._writer())
         seen = len(app.skills.library.journal.all())
         told = learner.judge(turn, around)
         if app.config.skills.learn:

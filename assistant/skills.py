@@ -31,7 +31,8 @@ from skills_learning.skill import BrokenSkill, Skill, parse
 from skills_learning.usage import SkillUses
 
 if TYPE_CHECKING:
-    from skills_learning.learn import Around, Learner
+    from skills_learning.learn import Learner
+    from skills_learning.trace import Around
 
 log = logging.getLogger(__name__)
 INDEX_LIMIT = 4_000
@@ -294,14 +295,19 @@ class Skills:
 
     def around(self, turn: Turn) -> Around:
         """Return what a turn stands among: its session, and turns with tool calls of the last weeks."""
-        from skills_learning.learn import Around
+        from skills_learning.trace import Around
 
         if self._store is None:
             return Around()
-        before = [
-            t for t in self._store.turns(turn.session) if t.id < turn.id and t.status != "undone"
-        ]
-        return Around(before=before[-6:], earlier=self._earlier(turn))
+        rows = self._store.query(
+            "SELECT turns.id FROM turns JOIN sessions ON key = session WHERE sessions.id = ?"
+            " AND turns.id < ? ORDER BY turns.id DESC LIMIT 6",
+            (turn.session, turn.id),
+        )
+        before = [t for row in reversed(rows) if (t := self._store.turn(row[0]))]
+        stood = [t for t in before if t.status != "undone"]
+        worked = any(m.role == "tool" for t in (*stood[-1:], turn) for m in t.messages)
+        return Around(before=stood, earlier=self._earlier(turn) if worked else ())
 
     def _earlier(self, turn: Turn) -> list[Turn]:
         assert self._store is not None

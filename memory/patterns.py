@@ -30,6 +30,10 @@ class Pattern:
         """See ``re.Pattern.search``."""
         return self._ready.search(text)
 
+    def match(self, text: str) -> re.Match[str] | None:
+        """See ``re.Pattern.match``."""
+        return self._ready.match(text)
+
     def fullmatch(self, text: str) -> re.Match[str] | None:
         """See ``re.Pattern.fullmatch``."""
         return self._ready.fullmatch(text)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from memory.patterns import Pattern
 from memory.tokens import CJK
 from skills_learning.general import General
 from skills_learning.patch import Patch, add_to_section
@@ -18,15 +19,15 @@ from skills_learning.tasks import name_of, task_of
 from skills_learning.trace import CHECKS, Step, programs_of
 
 MOST_STEPS = 12
-_SETTINGS = re.compile(
+_SETTINGS = Pattern(
     r"(?:\.(?:ya?ml|toml|ini|cfg|conf|json|sh|service|timer|env\.example|sql|tf)|Dockerfile|Makefile)$"
 )
 """Files whose content belongs to how it is done; a letter or a page belongs to this time."""
-_TELLS = re.compile(
+_TELLS = Pattern(
     r"\b(?:passed|ok|success\w*|succeeded|done|complete[d]?|healthy|active|running|200|up to date|created|no errors?|0 errors?|valid|clean|deployed|saved|written|sent)\b|成功|完成|正常|通过",
     re.IGNORECASE,
 )
-_WORRY = re.compile(
+_WORRY = Pattern(
     r"error|fail|fatal|exception|denied|not found|no such|cannot|can't|invalid|missing|refused|warning|unknown|usage:|错误|失败|找不到",
     re.IGNORECASE,
 )
@@ -233,7 +234,7 @@ def _short(step: Step, general: General) -> str:
     return " ".join(general.text(text).replace("`", "'").split())[:120].strip()
 
 
-def _telling_line(output: str, wanted: re.Pattern[str], general: General) -> str:
+def _telling_line(output: str, wanted: Pattern, general: General) -> str:
     lines = [" ".join(row.split()) for row in output.splitlines()]
     fitting = [
         row

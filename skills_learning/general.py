@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memory.patterns import Pattern
 from memory.terms import language_of
 
 _DATE = (
@@ -33,30 +34,30 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("phone", r"(?<![\w.])\+\d[\d ()-]{7,17}\d\b"),
     ("path", r"(?<![\w.:/<~$}])(?:/(?:home|Users|root|tmp|var/folders|mnt|media|Volumes|private|work|srv|opt|data|workspace|workspaces)/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:])|(?<!\w)[A-Z]:\\[^\s'\"`,;]+|~/[^\s'\"`,;|&()<>]*[^\s'\"`,;|&()<>.:]"),
 )  # fmt: skip
-_EMAIL = re.compile(dict(_PATTERNS)["email"])
-_HOST = re.compile(
+_EMAIL = Pattern(dict(_PATTERNS)["email"])
+_HOST = Pattern(
     r"\.(?:com|org|net|edu|gov|info|io|dev|app|cloud|example|local|eu|de|fr|uk|ch|at|nl|cn|jp|us|me)$"
 )
-_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _PATTERNS]
-_QUOTED = re.compile(r"[\"“„«「『']([^\"”“»」』'\n]{2,80})[\"”“»」』']")
-_FILE_NAME = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,5}(?![\w/])")
-_URL = re.compile(r"https?://[^\s'\"`<>)，。]+[^\s'\"`<>).,;:，。]")
-_VERSION = re.compile(r"\bv?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?\b")
-_NUMBER = re.compile(r"(?<![\w.<-])\d[\d.,]*(?![\w.-])")
-_PERSON = re.compile(
+_KINDS = [(kind, Pattern(pattern)) for kind, pattern in _PATTERNS]
+_QUOTED = Pattern(r"[\"“„«「『']([^\"”“»」』'\n]{2,80})[\"”“»」』']")
+_FILE_NAME = Pattern(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,5}(?![\w/])")
+_URL = Pattern(r"https?://[^\s'\"`<>)，。]+[^\s'\"`<>).,;:，。]")
+_VERSION = Pattern(r"\bv?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?\b")
+_NUMBER = Pattern(r"(?<![\w.<-])\d[\d.,]*(?![\w.-])")
+_PERSON = Pattern(
     r"\b(?:for|to|with|from|ask|tell|email|mail|call|cc|by|of|and|von|für|an|mit|à|pour|de|para|con)\s+(?P<name>[A-Z][a-zà-öø-ÿ]{2,20}(?:\s[A-Z][a-zà-öø-ÿ]{2,20})?)(?![\w./:-])"
     r"|\b(?P<owner>[A-Z][a-zà-öø-ÿ]{2,20})['’]s\b|给(?P<zh>[\u4e00-\u9fff]{2,3})(?:发|打|写|寄|看)"
 )
-_CAPITAL = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-öø-ÿ]{2,20}\b(?![\w.:/-])")
-_PAIR = re.compile(r"\b([A-Z][a-zà-öø-ÿ]{2,20}) ([A-Z][a-zà-öø-ÿ]{2,20})\b")
-_COMPANY = re.compile(
+_CAPITAL = Pattern(r"(?<=[a-z,] )[A-Z][a-zà-öø-ÿ]{2,20}\b(?![\w.:/-])")
+_PAIR = Pattern(r"\b([A-Z][a-zà-öø-ÿ]{2,20}) ([A-Z][a-zà-öø-ÿ]{2,20})\b")
+_COMPANY = Pattern(
     r"\b(?:[A-Z][\w&-]+\s){1,3}(?:GmbH|AG|Ltd|Inc|LLC|Co|KG|SA|BV|Corp|e\.K\.)\b|[\u4e00-\u9fff]{2,8}(?:有限)?公司"
 )
-_VALUE = re.compile(r"(?!-)(?=[^\s]*[\d./A-Z_@])[\w./:@%+-]{2,}")
+_VALUE = Pattern(r"(?!-)(?=[^\s]*[\d./A-Z_@])[\w./:@%+-]{2,}")
 """A word of a command that is a value and not the name of an action."""
-_ONE_OFF = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\d{2}")
+_ONE_OFF = Pattern(r"[\u3040-\u30ff\u3400-\u9fff]|\d{2}")
 """In the name of a file that lies in no folder: it was made or brought for this once."""
-_STEM = re.compile(r"(?:^|(?P<folder>[\w-]+)/)(?P<stem>[^\W\d_]{4,})\.[a-z]{1,5}$")
+_STEM = Pattern(r"(?:^|(?P<folder>[\w-]+)/)(?P<stem>[^\W\d_]{4,})\.[a-z]{1,5}$")
 _KEPT = frozenset(
     "templates template scripts script tools tool bin src lib config configs conf".split()
 )
@@ -179,7 +180,7 @@ class General:
         whole = f"{edge}{plain}{end}" if value.isascii() else plain
         return self._sub(re.compile(whole, re.IGNORECASE), kind, text)
 
-    def _sub(self, pattern: re.Pattern[str], kind: str, text: str) -> str:
+    def _sub(self, pattern: re.Pattern[str] | Pattern, kind: str, text: str) -> str:
         def put(match: re.Match[str]) -> str:
             before = text[max(0, match.start() - 1) : match.start()]
             if before == "<" or (kind == "id" and match[0].isdigit()):

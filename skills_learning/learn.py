@@ -30,21 +30,13 @@ from skills_learning.signals import (
     telling,
 )
 from skills_learning.skill import BrokenSkill, Skill, parse, problems, render, with_own
-from skills_learning.trace import marks_of, said_in, steps_of, viewed_in
+from skills_learning.trace import Around, marks_of, said_in, steps_of, viewed_in
 from skills_learning.usage import SkillUses, Use, moment, outcomes
 
 log = logging.getLogger(__name__)
 NEARLY_THE_SAME = 0.8
 _COPIED = 40
 """Characters of a line from which it counts as copied when a page holds it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """What a turn stands among: ``before`` it in its session, ``earlier`` in any, oldest first."""
-
-    before: Sequence[Turn] = ()
-    earlier: Sequence[Turn] = ()
 
 
 @dataclass(slots=True)

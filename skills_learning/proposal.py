@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.facts_model import NoProposal, json_in
+from memory.patterns import Pattern
 from skills_learning.draft import Work, uses_of
 from skills_learning.folders import Unreadable, check_path
 from skills_learning.general import leaks
@@ -21,8 +22,8 @@ from skills_learning.skill import SECTIONS, Skill, name_problems
 from skills_learning.trace import programs_of
 
 MOST_TEXT = 12_000
-_CODE = re.compile(r"`{3,4}[a-z]*\n(.*?)`{3,4}|`([^`\n]+)`", re.DOTALL)
-_URL = re.compile(r"https?://[^\s'\"`<>)]+")
+_CODE = Pattern(r"`{3,4}[a-z]*\n(.*?)`{3,4}|`([^`\n]+)`", re.DOTALL)
+_URL = Pattern(r"https?://[^\s'\"`<>)]+")
 PROMPT = """\
 You write down how a piece of work is done, so that it goes quickly next time. The skill must be general:
 no dates, ticket numbers, names of people, absolute paths, secrets; what varies is a parameter like <file>.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memory.patterns import Pattern
 from memory.terms import terms
 from memory.transcript import Turn
 from skills_learning.trace import CHECKS, COMMON, Step, marks_of, said_in, steps_of
@@ -20,38 +21,38 @@ LONG = 5
 """Tool calls that ended well from which a piece of work is long."""
 ALIKE = 0.5
 """Likeness from which two tasks are of one kind."""
-_ASKED = re.compile(
+_ASKED = Pattern(
     r"\b(?:learn (?:this|that|how)|(?:make|create|write|save|turn)\b[^.!?\n]{0,30}\b(?:a |into a |as a )?skill\b"
     r"|remember how (?:to do|you did|we did|this|that)|next time do it (?:like this|the same way|this way))"
     r"|(?:学会|学下来|学习)(?:这个|这样|这种|一下)?|(?:记成|存成|做成|写成|变成)(?:一个)?技能|(?:记住|记下)(?:这个|这种|这些)?(?:做法|方法|步骤|流程)",
     re.IGNORECASE,
 )
-_NO = re.compile(
+_NO = Pattern(
     r"^\W*(?:no\b|nope\b|wrong\b|stop\b|not (?:like that|so|that way)|that(?:'s| is) (?:not|wrong)|wait\b|h+m+\b|not quite\b|almost\b|nein\b|non\b"
     r"|不对|不是这样|错了|不行|别这样|等等)[\s,.!:;，。！：—-]*",
     re.IGNORECASE,
 )
-_WAY = re.compile(
+_WAY = Pattern(
     r"\b(?:first|before (?:you|that|it)|instead|next time|from now on|always|never|rather than|don['’]?t (?:use|run|do|forget)"
     r"|do not (?:use|run|do|forget)|use \S+|run \S+|you (?:should|must|need to|have to|forgot|ought)|should have|make sure|zuerst|stattdessen)\b"
     r"|先|应该|以后|下次|别用|不要用|改用|记得要|必须|忘了",
     re.IGNORECASE,
 )
-_PERSONAL = re.compile(
+_PERSONAL = Pattern(
     r"\b(?:my (?:name|wife|husband|son|daughter|mother|father|birthday|address|phone|email|favou?rite)|i(?:'m| am| live| like| prefer"
     r"| hate| love| was born)|call me)\b|我(?:叫|住|喜欢|不喜欢|是|今年|的(?:名字|生日|妻子|丈夫|儿子|女儿|地址|电话))",
     re.IGNORECASE,
 )
-_OUTAGE_SAID = re.compile(
+_OUTAGE_SAID = Pattern(
     r"\b(?:is|was|were|are|seems?|went) (?:down|offline|unavailable|unreachable|out of order)\b|\boutage\b|宕机|挂了|断网|服务不可用",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(
+_QUESTION = Pattern(
     r"^\W*(?:what|who|whose|when|where|which|why|how (?:many|much|long|old|far|do|does|did|is|are)|is|are|was|were|does|do|did|has|have)\b[^.!]*\?\s*$"
     r"|^(?:请问|什么|谁|哪|为什么|几|多少)[^。！]*[？?]?$|[^。！]*(?:吗|呢|多少|什么|哪|几个)[^。！]*[？?]\s*$",
     re.IGNORECASE,
 )
-_FAILED = re.compile(
+_FAILED = Pattern(
     r"\b(?:i (?:could not|couldn['’]t|was not able|wasn['’]t able|failed|am unable|can['’]t|cannot)|(?:did|does) not work"
     r"|didn['’]t work|still (?:fails?|failing|broken)|without success|gave up|not (?:allowed|permitted) to)\b"
     r"|没能|没有成功|失败了|无法完成|还是不行|仍然(?:失败|报错)",

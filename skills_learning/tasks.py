@@ -9,48 +9,47 @@ from collections.abc import Collection, Sequence
 from datetime import date
 
 from memory.facts import facts
+from memory.patterns import Pattern
 from memory.stop_words import STOP_WORDS
 from memory.terms import cut_words, question_terms
 from memory.tokens import CJK
 from skills_learning.skill import LONGEST_NAME, slug
 from skills_learning.trace import COMMON, Step
 
-_POLITE = re.compile(
+_POLITE = Pattern(
     r"^(?:\s*(?:hi|hey|hello|ok(?:ay)?|so|now|great|thanks|thank you|good (?:morning|evening|afternoon)|morning|well|yes|no|sorry)\b(?: there| you)?[\s,.!:)-]*)*"
     r"(?:\s*(?:please|pls|kindly|can you|could you|would you(?: mind)?|will you|(?:i(?:'d| would) like|i (?:want|need)|we need)(?: you)?(?: to)?|let's|let us|go ahead and|it is time to|time for|bitte)\b[\s,]*)*",
     re.IGNORECASE,
 )
-_POLITE_ZH = re.compile(
+_POLITE_ZH = Pattern(
     r"你好|您好|麻烦(?:你|您)?|请(?:你|您)?|帮我|帮忙|给我|能不能|可以(?=帮)|一下|吧(?=[。！，]|$)"
 )
-_ASIDE = re.compile(
+_ASIDE = Pattern(
     r"[,(;，；（]?\s*\b(?:please|pls|thanks|thank you|again|as (?:usual|always|before|last time)|like last time|asap|right away"
     r"|if you can|will you|would you|could you|as well|too|once more)\b[)）]?(?=\s*[,.!?;]|\s*$)"
     r"|\b(?:today|tomorrow|tonight|this (?:week|month|morning|time|afternoon))\b|[，,]?\s*(?:谢谢|拜托|像上次一样|照旧|以后(?:常常|经常|还)?要[^，。]*)",
     re.IGNORECASE,
 )
-_REASON = re.compile(
+_REASON = Pattern(
     r"\s*[,;:–—-]*\s+(?:so that|so (?:i|we|he|she|they|my|that)|because|since (?:i|we|it|the)|as (?:i|we|he|she|my)\b|before (?:i|we|the|my|tomorrow|next)|until (?:i|we)|otherwise"
     r"|(?:i|we) (?:want|need|have|am|must)|for my|for (?:mum|mom|dad|grandma|grandpa)|who|which)\b.*$|[，,](?:因为|这样|不然|要不然|好让)[^。]*",
     re.IGNORECASE | re.DOTALL,
 )
-_LEARN = re.compile(
+_LEARN = Pattern(
     r"[,;]?\s*\b(?:and |then |also )?(?:please |pls )?(?:learn (?:this|that|how)|(?:make|save|turn|write|keep|store)\b[^.!?\n,]{0,30}\bskill\b|remember how|next time do it)[^.!?\n]*[.!?]?"
     r"|[，,]?[^。！？\n，,]*(?:学会|学下来|技能|记住(?:这个)?(?:做法|方法|步骤))[^。！？\n，,]*",
     re.IGNORECASE,
 )
-_OTHERS = re.compile(
+_OTHERS = Pattern(
     r"^(?:i|i'm|i’m|he|she|it|they|we|you|there|this|that|these|my|our|his|her|their|its|last|also)\b|^(?:the|a|an|all|some|another)\b[^.!?]{0,60}?\b(?:is|are|was|were|has|have|had|needs?|should|must|can|finished|got|went)\b|^\w+(?:'s|’s)? (?:is|are|was|were|has|have|lives|wants|likes|says|said|will|can|needs)\b",
     re.IGNORECASE,
 )
 """A sentence about somebody or something, which asks for nothing by itself."""
-_TELLS = re.compile(
+_TELLS = Pattern(
     r"^\S+(?: \S+){0,3} (?:starts|begins|runs|warns|says|needs|expires|asks|wants|wrote|sent|complains|wishes|came|comes)\b"
 )
-_POINTS_BACK = re.compile(
-    r"\b(?:it|them|those|these|this one|that one)\b|它|这个|这些", re.IGNORECASE
-)
-_SPLIT = re.compile(
+_POINTS_BACK = Pattern(r"\b(?:it|them|those|these|this one|that one)\b|它|这个|这些", re.IGNORECASE)
+_SPLIT = Pattern(
     r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+|(?<=\w):\s+|\.\.\.\s*|,\s+(?=(?:could|can|would|will) you\b|please\b)",
     re.IGNORECASE,
 )
@@ -59,7 +58,7 @@ _FILL = frozenset(
     " new latest current again please now then so up out them one more make get do has have need needs too just there no yes"
     " was were will would can could should also very really far time sure use uses used everything already done put".split()
 )
-_VARYING = re.compile(
+_VARYING = Pattern(
     r"(?:\b(?:for|of|in|on|to|from|with|about|at|as|by|into)\s+)?(?:\b(?:the|a)\s+)?(?:\b(?:tickets?|files?|issues?|versions?|numbers?|period|date|case|invoice no)\s+)?<[a-z]+\d?>",
     re.IGNORECASE,
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory.patterns import Pattern
 from memory.transcript import Turn
 
 KEEPING = frozenset(
@@ -24,26 +25,34 @@ _READS = frozenset(
     "get list show describe status log logs diff view search info version ls ps whoami history top outdated".split()
 )
 """Subcommands that change nothing, whatever the program."""
-CHECKS = re.compile(
+CHECKS = Pattern(
     r"\b(?:test|tests|pytest|check|verify|validate|status|lint|diff|curl|ping|health|ls|stat|wc|head|cat|file|list|show|describe|get|exists|compare|sha256sum|md5sum|ffprobe|identify|pdfinfo|jq)\b"
 )
 """What looks at whether something is as it should be."""
-_SENDS = re.compile(
+_SENDS = Pattern(
     r"^(?:-X|-d|-o|-O|-T|-F|--(?:request|data\S*|output|remote-name|upload-file|form|json))"
 )
 COMMON = frozenset(
     "ls mkdir mv cp rm cat cd echo touch chmod find grep sed awk sh bash test head tail python python3 git".split()
 )
 """Programs that tell nothing of what a piece of work is."""
-_OUTAGE = re.compile(
+_OUTAGE = Pattern(
     r"time[d -]?\s?out|time limit|connection (?:refused|reset|aborted|closed)|could not resolve|name resolution"
     r"|network is unreachable|no route to host|temporar(?:y|ily)|service unavailable|bad gateway|gateway time"
     r"|too many requests|rate.?limit|\b(?:429|50[0234]|529)\b|server error|overloaded|no space left|disk full"
     r"|ECONN\w+|ETIMEDOUT|EAI_AGAIN|quota|maintenance|\b(?:is|was) down\b|宕机|超时|连接(?:失败|被拒)|网络(?:错误|不通)|暂时不可用",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"^The user did not allow|^cancelled by the user")
-_PROGRAM = re.compile(r"[A-Za-z][\w.+-]{0,40}")
+_REFUSED = Pattern(r"^The user did not allow|^cancelled by the user")
+_PROGRAM = Pattern(r"[A-Za-z][\w.+-]{0,40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a turn stands among: ``before`` it in its session, ``earlier`` in any, oldest first."""
+
+    before: Sequence[Turn] = ()
+    earlier: Sequence[Turn] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,12 @@ from typing import Any
 
 from memory.transcript import Message, ToolCall, Turn, new_turn_id
 from skills_guard import Vetted, vet
-from skills_learning.learn import Around, Learner
+from skills_learning.learn import Learner
 from skills_learning.library import SkillLibrary
 from skills_learning.records import SKILL_FILE, Abilities
 from skills_learning.shelf import Shelf
 from skills_learning.skill import Skill, parse, problems, render
+from skills_learning.trace import Around
 
 MARK = "QUUX"
 """Stands in each hostile text: no live file may hold it."""

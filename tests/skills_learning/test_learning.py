@@ -15,12 +15,11 @@ from skills_ref import validate
 from memory.transcript import Message, ToolCall, Turn, new_turn_id
 from skills_learning.draft import Work, draft
 from skills_learning.general import General, leaks
-from skills_learning.learn import Around
 from skills_learning.patch import Patch, PatchRefused, patched
 from skills_learning.records import SKILL_FILE
 from skills_learning.signals import only_asks, signals
 from skills_learning.tasks import name_of, task_of
-from skills_learning.trace import programs_of, steps_of
+from skills_learning.trace import Around, programs_of, steps_of
 from tests.skills_learning.hostile import BASE, NOW, holds_after, learner, library, proposals
 
 Call = tuple[str, str] | tuple[str, str, bool]
