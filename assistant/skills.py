@@ -84,20 +84,7 @@ class Skills:
         self._cwd = cwd
         self._likeness = likeness
         self.trusted = frozenset(config.skills.trusted)
-        self.shelf = Shelf(
-            home.skills,
-            home.lock,
-            cache=home.skill_cache,
-            others=_places(config, cwd),
-            abilities=Abilities(
-                platform=sys.platform,
-                tools=tools,
-                env=environment.variables.keys(),
-                has_program=lambda name: shutil.which(name) is not None,
-            ),
-            trusted=config.skills.trusted,
-            shipped=shipped,
-        )
+        self.shelf = shelf_of(home, config, environment, cwd, tools)
         self.library = SkillLibrary(self.shelf)
         self.uses = SkillUses(store) if store else None
 
@@ -333,6 +320,27 @@ class Skills:
             self._history.record(what, [self._home.skills / name for name in names], turn=turn)
         except (HistoryError, StorageError) as error:
             log.warning("a change of a skill has no entry in the history: %s", error)
+
+
+def shelf_of(
+    home: Home, config: Config, environment: Environment, cwd: Path, tools: Collection[str] = TOOLS
+) -> Shelf:
+    """Return the skills that there are for a home and a working folder; nothing is written before one is
+    looked at."""
+    return Shelf(
+        home.skills,
+        home.lock,
+        cache=home.skill_cache,
+        others=_places(config, cwd),
+        abilities=Abilities(
+            platform=sys.platform,
+            tools=tools,
+            env=environment.variables.keys(),
+            has_program=lambda name: shutil.which(name) is not None,
+        ),
+        trusted=config.skills.trusted,
+        shipped=shipped,
+    )
 
 
 def _cut(text: str, where: str) -> str:

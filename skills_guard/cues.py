@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 NEGATION = re.compile(
-    r"(?:\b(?:never|avoid(?:ing)?|refus\w{1,3}(?: to)?|instead of|rather than|prevent\w{0,3}|block\w{0,3}|reject\w{0,3}"
+    r"(?:\b(?:never|avoid(?:ing)?|refus(?:e|es|ed|ing)(?: to)?|instead of|rather than|prevent\w{0,3}|block\w{0,3}|reject\w{0,3}"
     r"|forbid\w{0,4}|prohibit\w{0,3}|stop\w{0,4}|disallow\w{0,3}|nunca|jamás|jamais|niemals|nie|evita\w{0,3}|vermeide\w{0,2}"
     r"|никогда|не)\b|\b(?:do|does|must|should|can|could|will|shall|may|is|are)(?: \*{0,2}not\b|n['’]t\b|not\b)"
     r"|\b(?:don|doesn|mustn|shouldn|can)['’]?t\b|\b(?:nicht|kein\w{0,2}|no|ne|non)\s|不要|切勿|禁止|请勿|避免|不得|不能|別|别|ないで|しない)",

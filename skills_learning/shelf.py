@@ -140,9 +140,10 @@ class Shelf:
 
     # -- looking ----------------------------------------------------------------------------
 
-    def entries(self, seconds: float = 1.0) -> list[Entry]:
+    def entries(self, seconds: float = 1.0, *, keep: bool = True) -> list[Entry]:
         """Return all skills, by place and name. Those that changed are scanned for at most so many
-        seconds; what is left then is not offered before the next look."""
+        seconds; what is left then is not offered before the next look. What was found is kept unless
+        ``keep`` is off."""
         deadline = time.monotonic() + seconds
         known, installed, _ = self._load()
         fresh: dict[str, Record | None] = {}
@@ -159,7 +160,7 @@ class Shelf:
                 rows.append((place, folder, record))
         there = {str(folder) for _, folder, _ in rows}
         fresh |= {key: None for key in known if key not in there and not Path(key).exists()}
-        if fresh:
+        if fresh and keep:
             self._keep(fresh)
         return self._sorted_out(rows, installed)
 

@@ -70,6 +70,7 @@ def examine() -> Iterator[Check]:
     yield from _secrets(home)
     yield from _database(home)
     yield from _memory_files(home, config)
+    yield _skills(home, config, environment)
     yield from _search(home, config, environment)
     yield from _model(config, environment)
 
@@ -235,6 +236,26 @@ def _memory_files(home: Home, config: Config) -> Iterator[Check]:
             )
         else:
             yield Check(name=path.name, level="ok", text=text)
+
+
+def _skills(home: Home, config: Config, environment: Environment) -> Check:
+    """Whether all skills can be used; what cannot run on this machine is no fault."""
+    from pathlib import Path
+
+    from assistant.skills import shelf_of
+
+    entries = shelf_of(home, config, environment, Path.cwd()).entries(seconds=5.0, keep=False)
+    wrong = [e for e in entries if e.record.decision != "allow"]
+    text = f"{len(entries)} skills"
+    if not wrong:
+        return Check(name="skills", level="ok", text=text)
+    shown = "; ".join(f"{e.name}: {e.why_not}" for e in wrong[:3])
+    return Check(
+        name="skills",
+        level="warn",
+        text=f"{text}, {len(wrong)} not used: {shown}",
+        next_step="reverie skills check names all, reverie skills pending asks you",
+    )
 
 
 def _search(home: Home, config: Config, environment: Environment) -> Iterator[Check]:
