@@ -223,6 +223,11 @@ def _code_units(segment: Segment, lines: list[Line]) -> Iterator[Unit]:
                 yield Unit(part, (0,), (number,), segment.place, segment)
                 if segment.language not in SHELL and (joined := _joined(part)) != part:
                     yield Unit(joined, (0,), (number,), segment.place, segment, "joined")
+                if (
+                    "\\n" in part
+                ):  # a string that holds lines: "\\ncurl" is curl at the beginning of one
+                    broken = re.sub(r"(?<!\\)\\[nrt]", "\n", part)
+                    yield Unit(broken, (0,), (number,), segment.place, segment, "joined")
     if is_shell and len(lines) <= 20_000:
         raw = {text.strip() for _, text in lines}
         for number, command in resolved(lines):
