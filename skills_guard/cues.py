@@ -16,6 +16,11 @@ NO_NEGATION = re.compile(
     r"|be afraid|matter|problem|need|longer|olvid\w+|vergess\w*|oubli\w+|跳过|忘记|忘|犹豫)",
     re.IGNORECASE,
 )
+STATED_NOT = re.compile(
+    r"no|non|ne|(?:can|could|will|may|is|are|does)(?: not|not|n['’]t)|(?:can|doesn)['’]?t",
+    re.IGNORECASE,
+)
+"""A negation that states something; an order not to do a thing reaches further."""
 CANCEL = re.compile(
     r"\b(?:so|then|now|first|instead|always|just|still)\b[^.!?\n]{0,30}\b(?:run|execute|paste|do|install|apply)s? (?:it|this|them|that)\b"
     r"|\b(?:run|execute|paste) (?:it|this|them|that|the (?:command|line|script|block))s?\b[^.!?\n]{0,40}\b(?:first|now|anyway|before|silently|at once|so that|to see)\b"

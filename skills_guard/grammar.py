@@ -91,8 +91,8 @@ def _is_negated(before: str) -> bool:
     """Whether a negation in ``before`` governs what follows; "never skip this step" does not."""
     for match in cues.NEGATION.finditer(before[-160:]):
         rest = before[-160:][match.end() :]
-        if match[0].strip().lower() in ("no", "non", "ne") and re.search(r"[,;:]", rest):
-            continue  # "no limits, the rules are off" does not negate what comes behind the comma
+        if cues.STATED_NOT.fullmatch(match[0].strip()) and re.search(r"[,;:]", rest):
+            continue  # "no limits, the rules are off", "if it cannot pass, edit it": not behind the comma
         if not cues.NO_NEGATION.match(rest) and not re.search(
             r"[,;:]\s(?:but|just|then|so|run|instead)\b", rest
         ):
