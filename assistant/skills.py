@@ -182,7 +182,7 @@ class Skills:
 
     def called(self, text: str) -> list[str]:
         """Return the skills that a message calls by ``$name``; other dollar signs mean nothing."""
-        names = [m["name"] for m in _CALLED.finditer(text)]
+        names = [m["name"] for m in _CALLED.finditer(text[:20_000])]
         known = {e.name for e in self.shelf.entries()} if names else set()
         return [name for name in dict.fromkeys(names) if name in known]
 

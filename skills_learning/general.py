@@ -23,7 +23,7 @@ _DATE = (
 _QUARTER = r"\b(?:Q[1-4][ -]?(?:19|20)\d{2}|(?:19|20)\d{2}[ -]?Q[1-4]|(?:KW|CW|W)[ -]?\d{1,2}(?:[ /-](?:19|20)\d{2})?)\b|(?<![A-Za-z])(?:kw|cw|week)-?\d{1,2}(?!\d)"
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("secret", r"\[redacted[^\]\n]*\]"),
-    ("email", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?![\w:-])(?!\.\w)"),
+    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}(?![\w:-])(?!\.\w)"),
     ("date", _DATE),
     ("period", _QUARTER),
     ("period", r"(?<=\bin )(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|(?<=\bfor )(?:January|February|March|April|June|July|August|September|October|November|December)\b"),
@@ -40,7 +40,9 @@ _HOST = Pattern(
 )
 _KINDS = [(kind, Pattern(pattern)) for kind, pattern in _PATTERNS]
 _QUOTED = Pattern(r"[\"“„«「『']([^\"”“»」』'\n]{2,80})[\"”“»」』']")
-_FILE_NAME = Pattern(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,5}(?![\w/])")
+_FILE_NAME = Pattern(
+    r"(?<![\w/.-])(?:[\w.-]{1,80}/){0,12}[\w-][\w.-]{0,120}\.[A-Za-z][A-Za-z0-9]{0,5}(?![\w/])"
+)
 _URL = Pattern(r"https?://[^\s'\"`<>)，。]+[^\s'\"`<>).,;:，。]")
 _VERSION = Pattern(r"\bv?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?\b")
 _NUMBER = Pattern(r"(?<![\w.<-])\d[\d.,]*(?![\w.-])")
@@ -119,7 +121,8 @@ class General:
         """Note words of the user after which files are called: what this time's work was about."""
         words = {w.lower() for w in re.findall(r"[^\W\d_]{4,}", said)}
         for path in texts:
-            found = _STEM.search(path) if "\n" not in path and " " not in path else None
+            plain = len(path) < 300 and "\n" not in path and " " not in path
+            found = _STEM.search(path) if plain else None
             if found and found["stem"].lower() in words and found["folder"] not in _KEPT:
                 self._name(found["stem"], "subject")
 

@@ -19,6 +19,7 @@ from skills_learning.trace import CHECKS, COMMON, Step, marks_of, said_in, steps
 Kind = Literal["long", "another way", "correction", "repeated", "asked"]
 LONG = 5
 """Tool calls that ended well from which a piece of work is long."""
+LONGEST_QUESTION = 300
 ALIKE = 0.5
 """Likeness from which two tasks are of one kind."""
 _ASKED = Pattern(
@@ -102,9 +103,11 @@ def signals(turn: Turn, earlier: Sequence[Turn] = (), before: Sequence[Turn] = (
 
 def only_asks(said: str) -> bool:
     """Whether a message asks for information and for no work."""
-    return bool(_QUESTION.search(said.strip())) and not re.search(
-        r"\b(?:can|could|would|will) you\b", said, re.IGNORECASE
-    )
+    plain = said.strip()
+    if len(plain) > LONGEST_QUESTION:
+        return False
+    asked = re.search(r"\b(?:can|could|would|will) you\b", plain, re.IGNORECASE)
+    return bool(_QUESTION.search(plain)) and not asked
 
 
 def ended_well(turn: Turn, steps: Sequence[Step]) -> bool:

@@ -32,6 +32,7 @@ CHECKS = Pattern(
 _SENDS = Pattern(
     r"^(?:-X|-d|-o|-O|-T|-F|--(?:request|data\S*|output|remote-name|upload-file|form|json))"
 )
+MOST_SAID = 4_000
 COMMON = frozenset(
     "ls mkdir mv cp rm cat cd echo touch chmod find grep sed awk sh bash test head tail python python3 git".split()
 )
@@ -205,8 +206,8 @@ def marks_of(steps: Sequence[Step]) -> frozenset[str]:
 
 
 def said_in(turn: Turn) -> str:
-    """Return what the user said in a turn."""
-    return next((m.text for m in turn.messages if m.role == "user"), "")
+    """Return what the user said in a turn, the beginning of it: what comes later was pasted."""
+    return next((m.text for m in turn.messages if m.role == "user"), "")[:MOST_SAID]
 
 
 def viewed_in(turn: Turn) -> list[str]:
