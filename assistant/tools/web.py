@@ -26,6 +26,8 @@ def toolset(*, timeout_s: float, max_bytes: int, allow_hosts: Sequence[str] = ()
         call: CallContext,
     ) -> str:
         """Fetch a web page as readable text."""
+        import httpx2  # noqa: F401  the first import takes a second on a busy machine: not the page's time
+
         deadline = time.monotonic() + timeout_s
         for _ in range(REDIRECTS + 1):
             address = _checked_address(url, allow_hosts)
