@@ -13,6 +13,7 @@ from assistant import prompt
 from assistant.after_turn import AfterTurn
 from assistant.config import Config, Environment, local_zone, with_model
 from assistant.conversation import Conversation
+from assistant.dreams import Dreams
 from assistant.errors import UsageError
 from assistant.forget import forget, look
 from assistant.history import History, HistoryError
@@ -118,6 +119,7 @@ class Assistant:
         )
         self.registry = self._make_registry()
         self.hook = AfterTurn(self.store, Learning(self).steps(), self.now) if self.store else None
+        self.dreams = Dreams(self)
         self._states: dict[str, TaskState] = {}
         self.memory_changed: set[Path] = set()
         """Memory files that a tool of this process changed; conversations empty it."""
@@ -290,6 +292,7 @@ class Assistant:
     def close(self) -> None:
         """End the background work; what is left of it stays owed."""
         self.recall.stop()
+        self.dreams.stop()
         if self.hook:
             self.hook.stop()
         if self.store:

@@ -151,6 +151,7 @@ def _converse(session: Any, interactive: bool) -> None:
         session.assistant.hook.start()
     if interactive:
         session.assistant.recall.start()
+        session.assistant.dreams.start()
     session.run(terminal_lines(session.assistant) if interactive else piped_lines(sys.stdin))
 
 

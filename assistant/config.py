@@ -131,6 +131,24 @@ class Skills(_Section):
     )
 
 
+class Dreaming(_Section):
+    """How the day's notes become lasting memory at night."""
+
+    approval: Literal["auto", "ask"] = Field(
+        "auto",
+        description="`auto`: each night is dreamt by itself; `ask`: `reverie dream` asks about each memory.",
+    )
+    hour: int = Field(3, ge=0, le=23, description="The hour from which a night may be dreamt.")
+    with_model: bool = Field(
+        True, description="Let the model word what the rules have chosen; checked by code."
+    )
+    calls_per_night: int = Field(3, ge=0, description="Model calls for one run, at most.")
+    tokens_per_night: int = Field(12_000, ge=0, description="Tokens for one run, at most.")
+    seconds_per_night: float = Field(
+        120.0, ge=0, description="Seconds of model time for one run, at most."
+    )
+
+
 class Config(_Section):
     """Everything that can be set; each key has a default."""
 
@@ -162,6 +180,7 @@ class Config(_Section):
     memory: Memory = Memory()
     learning: Learning = Learning()
     skills: Skills = Skills()
+    dreaming: Dreaming = Dreaming()
 
     @field_validator("model")
     @classmethod

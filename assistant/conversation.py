@@ -170,6 +170,8 @@ class Conversation:
         the user should know: what was learned since, and why a called skill is not used."""
         skills = self._assistant.skills
         notices = skills.library.journal.news()
+        if not self.turns:
+            notices += self._assistant.dreams.news()
         called = []
         for name in skills.called(said):
             try:

@@ -197,10 +197,12 @@ def _needle(text: str) -> Needle:
 
 
 def _copies(home: Home, needle: Needle) -> list[Path]:
-    """Return rescued databases and backups that hold the text: they are whole files, so they go."""
+    """Return rescued databases and backups that hold the text, and a night that was not finished: they
+    are whole files, so they go."""
     return [
         path
-        for path in home.root.glob("state.db.damaged-*")
+        for pattern in ("state.db.damaged-*", "backups/*", ".dream.json")
+        for path in home.root.glob(pattern)
         if needle.within(path.read_bytes().decode("utf-8", "ignore"))
     ]
 

@@ -58,6 +58,16 @@ class Home:
         return self.notes / "archive.md"
 
     @property
+    def diary(self) -> Path:
+        """What the nights changed, in words; written, never read back."""
+        return self.root / "DREAMS.md"
+
+    @property
+    def backups(self) -> Path:
+        """The last copies of the database, one a night."""
+        return self.root / "backups"
+
+    @property
     def skills(self) -> Path:
         """The folder of skills."""
         return self.root / "skills"

@@ -174,4 +174,43 @@ def import_(kind: str, path: Path, dry_run: bool) -> None:
     run.run(kind, path, dry_run)
 
 
-HOME_COMMANDS = (memory, history, undo, forget, status, usage, export, import_)
+@click.group(cls=Group, invoke_without_command=True, context_settings=CONTEXT)
+@click.option("--dry-run", is_flag=True, help="Show what would be kept; nothing is written.")
+@click.option(
+    "--explain", is_flag=True, help="Show each candidate with its signals; nothing is written."
+)
+@click.option("--since", default="", metavar="DATE", help="Dream again from this date on.")
+@click.option(
+    "--replay", default="", metavar="MONTH", help="Dream a month (2026-11) again, on a copy."
+)
+@JSON
+@click.pass_context
+def dream(
+    ctx: click.Context, dry_run: bool, explain: bool, since: str, replay: str, as_json: bool
+) -> None:
+    """Turn the notes of the days since the last night into lasting memory."""
+    if ctx.invoked_subcommand is None:
+        from assistant.commands import dreams as run
+
+        run.dream(dry=dry_run, explain=explain, since=since, replay=replay, as_json=as_json)
+
+
+@dream.command("status", context_settings=CONTEXT)
+@JSON
+def dream_status(as_json: bool) -> None:
+    """Show how the last night went, why things were not kept, and what it cost."""
+    from assistant.commands import dreams as run
+
+    run.status(as_json)
+
+
+@click.command(context_settings=CONTEXT)
+@click.option("--limit", type=LIMIT, default=7, show_default=True, help="Nights, newest first.")
+def dreams(limit: int) -> None:
+    """Show the dream diary."""
+    from assistant.commands import dreams as run
+
+    run.diary(limit)
+
+
+HOME_COMMANDS = (dream, dreams, memory, history, undo, forget, status, usage, export, import_)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from memory.embedders import Embedder
+    from memory.nearness import Floats
     from memory.search import Filter, Hit, HybridSearch, Result
     from memory.vectors import ChromaVectors
 
@@ -210,6 +211,18 @@ class Recall:
         except (StorageError, OSError) as error:
             log.warning("nothing was compared by meaning: %s", error)
         return []
+
+    def has_embedder(self) -> bool:
+        """Whether texts can be compared by meaning."""
+        return self._usable() is not None
+
+    def vectors(self, texts: Sequence[str]) -> Floats:
+        """Return the vectors of ``texts``, a row each; what was embedded once is kept by its hash."""
+        from memory.nearness import kept_vectors
+
+        embedder = self.embedder()
+        assert embedder is not None
+        return kept_vectors(embedder, self.index, "told", texts)
 
     def quick(self, text: str, without: frozenset[int] = frozenset()) -> list[Hit]:
         """Return at most five memories that surely have to do with ``text``; none when the index is cold

@@ -26,6 +26,7 @@ from skills_learning.finding import Fit, fitting, in_bodies, sure
 from skills_learning.folders import Unreadable, check_path
 from skills_learning.library import SkillLibrary, description_of
 from skills_learning.records import SKILL_FILE, Abilities, Entry, NoSkill, Place
+from skills_learning.review import Advice, advice
 from skills_learning.shelf import Shelf
 from skills_learning.skill import BrokenSkill, Skill, parse
 from skills_learning.usage import SkillUses
@@ -306,6 +307,15 @@ class Skills:
         )
         found = [self._store.turn(row[0]) for row in reversed(rows)]
         return [t for t in found if t is not None and t.status == "done"]
+
+    def advice(self, now: datetime) -> list[Advice]:
+        """Return what could be retired or merged."""
+        return advice(
+            self.shelf.entries(),
+            self.uses.tallies() if self.uses else {},
+            lambda e: (e.folder / SKILL_FILE).read_text(encoding="utf-8", errors="replace"),
+            now,
+        )
 
     def keep_hand_edits(self) -> None:
         """Commit what a person changed in skills, so that it is not mixed with what is written now."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from memory.entries import MemoryFile
-from memory.notes import split_source
+from memory.notes import parts
 from memory.tokens import CJK
 
 LONGEST = 300
@@ -97,7 +97,7 @@ def entry_chunks(text: str, *, day: date | None = None, trust: str = "user") -> 
     for entry in file.entries:
         prose(entry.start)
         span = text[entry.start : entry.end]
-        body, kind, speaker = split_source(entry.text)
+        body, kind, speaker, _ = parts(entry.text)
         found += [
             Chunk(
                 text=body,

@@ -21,7 +21,7 @@ from memory.lock import locked
 from memory.patterns import Pattern
 from memory.statements import relation, statement
 
-_ISO = Pattern(r"\b(\d{4}-\d\d-\d\d)\b")
+ISO_DAY = Pattern(r"\b(\d{4}-\d\d-\d\d)\b")
 _SINCE = Pattern(r"\((?:since )?\d{4}-\d\d-\d\d\)\s*$")
 _EVENT = Pattern(
     r"\b(?:due|deadline|appointment|meeting|flight|trip|exam|deliver\w*|fly|interview|todo|to do"
@@ -49,13 +49,14 @@ def relieve(
     today: date,
     shorter: Sequence[str] = (),
     uses: Callable[[Sequence[str]], Mapping[str, int]] = lambda texts: {},
+    worth: Callable[[str], float] = lambda text: 0.0,
 ) -> tuple[MemoryFile, list[Leaving]]:
     """Return ``file`` within ``limit`` characters, and what left it; what fits is not touched.
 
     ``shorter`` are entries proposed in place of those that the first three steps leave; they are
     taken only if they keep all that these hold. ``uses`` tells how often a text was of use: what was least
-    leaves first, the oldest among equals. What a person wrote around the entries stays; if that
-    alone is over the limit, the file ends without entries and over its limit.
+    leaves first, then what has the least ``worth``, the oldest among equals. What a person wrote around
+    the entries stays; if that alone is over the limit, the file ends without entries and over its limit.
     """
     file, gone = _tidied(file, limit, today)
     if file.size > limit and shorter:
@@ -64,7 +65,7 @@ def relieve(
         over, leaving = file.size - limit, []
         counts = uses([entry.text for entry in file.entries])
         for entry in sorted(
-            file.entries, key=lambda e: counts.get(e.text, 0)
+            file.entries, key=lambda e: (counts.get(e.text, 0), worth(e.text))
         ):  # stable: the oldest first
             if over <= 0:
                 break
@@ -136,7 +137,7 @@ def _expired(entries: Sequence[MemoryEntry], today: date) -> list[tuple[MemoryEn
     """Entries whose dates are all past and that speak of an event or a task."""
     rows = []
     for entry in entries:
-        dates = _ISO.findall(_SINCE.sub("", entry.text))
+        dates = ISO_DAY.findall(_SINCE.sub("", entry.text))
         if dates and max(dates) < today.isoformat() and _EVENT.search(entry.text):
             rows.append((entry, f"its date has passed ({max(dates)})"))
     return rows
@@ -194,14 +195,20 @@ def keep_in_archive(
         _archive(path, name, gone, today)
 
 
-def _archive(path: Path, name: str, gone: Sequence[Leaving], today: date) -> None:
-    file = MemoryFile.read(path)
-    raw = file.raw or ARCHIVE_TITLE
+def archived(raw: str, name: str, gone: Sequence[Leaving], today: date) -> str:
+    """Return the text of the archive with entries that left the file called ``name``; what it holds
+    already is not written again."""
+    known = {entry.text for entry in MemoryFile(raw=raw).entries}
+    raw = raw or ARCHIVE_TITLE
     if not raw.endswith("\n"):
         raw += "\n"
-    known = {entry.text for entry in file.entries}
     for leaving in gone:
         text = f"{leaving.text} (left {name} on {today.isoformat()}: {leaving.reason})"
         if text not in known:
             raw = MemoryFile(raw=raw).add(text).raw if "\n" in text else raw + f"- {text}\n"
+    return raw
+
+
+def _archive(path: Path, name: str, gone: Sequence[Leaving], today: date) -> None:
+    raw = archived(MemoryFile.read(path).raw, name, gone, today)
     write_atomic(path, raw.encode("utf-8", "surrogateescape"))

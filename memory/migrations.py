@@ -107,6 +107,16 @@ def _m008_skill_uses(db: Database) -> None:
     )
 
 
+def _m009_nights(db: Database) -> None:
+    """Which days were dreamt of and what came of it, in counts; hashes of what was promoted, so that what
+    was undone is not promoted again. No words."""
+    db.execute(
+        "CREATE TABLE nights (day TEXT PRIMARY KEY, at INTEGER NOT NULL, engine TEXT NOT NULL,"
+        " seconds REAL NOT NULL, report TEXT NOT NULL, told INTEGER NOT NULL) WITHOUT ROWID"
+    )
+    db.execute("CREATE TABLE promoted (digest TEXT PRIMARY KEY, day TEXT NOT NULL) WITHOUT ROWID")
+
+
 FULL_TEXT = (
     # What a search brought up is no new evidence: indexed, it would echo for ever.
     """CREATE VIEW messages_indexed AS SELECT id, CASE WHEN role = 2 AND data LIKE
@@ -138,6 +148,7 @@ STEPS = (
     _m006_learning,
     _m007_used,
     _m008_skill_uses,
+    _m009_nights,
 )
 
 

@@ -157,10 +157,13 @@ def source_turn(text: str) -> int:
     return long_id(source["turn"]) if source else 0
 
 
-def split_source(text: str) -> tuple[str, str, str]:
-    """Return a bullet's text without its source, the kind, and who said it ('' where none is named)."""
+def parts(text: str) -> tuple[str, str, str, str]:
+    """Return a bullet's text without its source, the kind, who said it, and the turn's short id ('' where
+    none is named)."""
     source = _SOURCE.search(text)
-    return (text[: source.start()], source["kind"], source["who"]) if source else (text, "", "")
+    if source is None:
+        return text, "", "", ""
+    return text[: source.start()], source["kind"], source["who"], source["turn"]
 
 
 def strip_source(text: str) -> str:

@@ -35,8 +35,8 @@ WORDS_FLOOR = 0.25
 SCORE_FLOOR, STRANGE_FLOOR, CHINESE_FLOOR = 6.0, 6.7, 3.7
 """With vectors, the score from which a chunk answers; the second where no word of the question stands
 anywhere: nonsense then scores 6.6 at most. Chinese has its own: its cosines lie closer together, and 4 is
-where the right answers to paraphrases begin, less what the arithmetic of processors differs by (nonsense reaches
-5.8 there and is not told apart)."""
+where the right answers to paraphrases begin, less what the arithmetic of processors differs by (nonsense
+reaches 5.8 there and is not told apart)."""
 OWN_FLOOR = 2.0
 """What a message or section must have by itself: that its conversation is the right one is no answer."""
 CHARACTERS_FLOOR = 0.1

@@ -22,7 +22,6 @@ from skills_guard import Finding, Refused
 from skills_learning.folders import Unreadable, files_of
 from skills_learning.library import NotInstalled, Waiting
 from skills_learning.records import SKILL_FILE, Entry, NoSkill
-from skills_learning.review import advice
 from skills_learning.skill import SECTIONS, BrokenSkill, Skill, name_problems, parse, render
 from skills_learning.usage import Tally
 
@@ -409,12 +408,7 @@ def _saved(entry: Entry, tally: Tally) -> tuple[int, int]:
 
 def review(skills: Skills, as_json: bool) -> None:
     """Print what could be retired or merged."""
-    found = advice(
-        skills.shelf.entries(),
-        skills.uses.tallies() if skills.uses else {},
-        lambda e: (e.folder / SKILL_FILE).read_text(encoding="utf-8", errors="replace"),
-        datetime.now().astimezone(),
-    )
+    found = skills.advice(datetime.now().astimezone())
     if as_json:
         _print({"proposals": [asdict(row) for row in found]})
         return
