@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ Embed = Callable[[Sequence[str]], Vectors]
 """Texts to vectors of length one, a row each."""
 _ALIKE = 0.6
 """The share of telling words, of both together, from which two statements are one."""
+_ENOUGH, _MOST_OF_IT = 3, 0.8
+"""Telling words of the shorter statement, and the share of them in the longer one from which it says nothing
+of its own, whoever its grammar makes the subject."""
 _NEAR = 0.90
 """The cosine from which two statements that share a telling word are one (e5: unrelated is 0.8)."""
 
@@ -90,15 +93,19 @@ def _one_of(
 def says_the_same(old: str, new: str, cosine: float = 0.0) -> bool:
     """Whether two statements say the same: by their telling words, or by these and their meaning.
     Another number, another side, or a word of change makes them two."""
+    a, b = statement(old), statement(new)
+    if not _comparable(a, b):
+        return False
     known = relation(old, new)
     if known != "apart":
         return known == "same"
-    a, b = statement(old), statement(new)
-    if a.subject != b.subject or a.numbers != b.numbers or a.polarity != b.polarity:
+    if a.numbers != b.numbers or a.polarity != b.polarity:
         return False
-    if a.symbols != b.symbols or topic(old) != topic(new):
+    if min(len(a.content), len(b.content)) >= _ENOUGH and contained(a, b) >= _MOST_OF_IT:
+        return topic(old) == topic(new)
+    if a.subject != b.subject or a.symbols != b.symbols or topic(old) != topic(new):
         return False
-    if bool(cues.CHANGED.search(old)) != bool(cues.CHANGED.search(new)):
+    if is_change(old) != is_change(new):
         return False
     shared = alike(a, b)
     return shared >= _ALIKE or (shared > 0 and cosine >= _NEAR)
@@ -110,6 +117,24 @@ def alike(a: Statement, b: Statement) -> float:
     return len(a.content & b.content) / len(together) if together else 0.0
 
 
+def _comparable(a: Statement, b: Statement) -> bool:
+    """Whether two statements have anything to do with each other; it spares the dearer looks."""
+    return not a.content.isdisjoint(b.content) or bool(a.slot and a.slot == b.slot)
+
+
+@lru_cache(maxsize=4096)
+def is_change(text: str) -> bool:
+    """Whether a statement says that something has become otherwise."""
+    return bool(cues.CHANGED.search(text))
+
+
+def contained(a: Statement, b: Statement) -> float:
+    """Return which share of the telling words of the shorter statement the longer one holds."""
+    least = min(len(a.content), len(b.content))
+    return len(a.content & b.content) / least if least else 0.0
+
+
+@lru_cache(maxsize=4096)
 def topic(text: str) -> str:
     """Return which of the things that a person has one of at a time a statement is about ('home',
     'work' ...), with whom it is about; '' for none."""
@@ -125,21 +150,18 @@ def _wording(group: Sequence[int], texts: Sequence[str], sources: Sequence[Sourc
 def replaces(new: str, old: str) -> bool:
     """Whether a statement that was made later takes the place of an older one: it is about the one home
     or work that somebody has, or it says that what the older one is about has become otherwise."""
+    a, b = statement(old), statement(new)
+    if not _comparable(a, b) and not topic(new):
+        return False
     known = relation(old, new)
     if known != "apart":
         return known == "supersedes"
-    a, b = statement(old), statement(new)
     if a.subject != b.subject:
         return False
     if topic(new) and topic(new) == topic(old):
         return True
     shared = a.content & b.content
     least = min(len(a.content), len(b.content))
-    if not cues.CHANGED.search(new) or len(shared) < 2 or cues.CHANGED.search(old):
+    if not is_change(new) or len(shared) < 2 or is_change(old):
         return False
     return len(shared) / least >= 0.5
-
-
-def last_day(candidate: Candidate) -> date:
-    """Return the day on which a candidate was said last."""
-    return candidate.newest.day

@@ -17,7 +17,7 @@ NO_STATEMENT: tuple[tuple[str, Pattern], ...] = (
         _any(
             r"^\s*(?:[$>#]|>>>|PS>)\s*\w",
             r"^\s*`?(?:sudo|git|cd|ls|rm|cp|mv|cat|grep|curl|wget|ssh|scp|npm|npx|yarn|pip3?|uv|docker|kubectl|make|pytest|python3?|node|apt(?:-get)?|brew"
-            r"|chmod|chown|systemctl|psql|tar|export|echo|source|rsync|find|sed|awk|tail|kill|ping|crontab|journalctl)\s+(?:-{1,2}\w|\.{0,2}/|[\w./:@-]+(?:\s|$|/|\.))(?!.*\b(?:is|are|was|does|needs?|should|before|only)\b)",
+            r"|chmod|chown|systemctl|psql|tar|export|echo|source|rsync|find|sed|awk|tail|kill|ping|crontab|journalctl)\s+(?:[-+]{1,2}\w|\.{0,2}/|[\w./:@-]+(?:\s|$|/|\.))(?!.*\b(?:is|are|was|does|needs?|should|before|only)\b)",
             r"\s&&\s|\|\|\s|\s\|\s*(?:grep|head|tail|wc|sort|xargs|sh|bash)\b|2>&1|\s>\s?/",
             r"^\s*(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|DROP|CREATE TABLE|ALTER TABLE)\s",
         ),
@@ -78,7 +78,7 @@ NO_STATEMENT: tuple[tuple[str, Pattern], ...] = (
     (
         "not about what is",
         _any(
-            r"\b(?:what if|suppose|supposing|imagine|pretend|hypothetically|if i (?:had|were|was|won|could|ever)|wouldn'?t it be|i wish|would be (?:nice|cool|fun|great)|one day i(?:'ll| will)|some ?day|maybe i(?:'ll| should| could)?|might (?:try|buy|go|move|switch|get|be)|thinking (?:about|of)|toying with|considering|not sure (?:if|whether|yet)|i guess|perhaps|in another life)\b",
+            r"\b(?:what if|suppose|supposing|imagine|pretend|hypothetically|if i (?:had|were|was|won|could|ever)|wouldn'?t it be|i wish|would be (?:nice|cool|fun|great)|one day i(?:'ll| will)|some ?day|maybe (?:i|we)(?:'ll| should| could)?|(?:i|we|he|she|they) (?:might|may|could)\b|might (?:try|buy|go|move|switch|get|be)|thinking (?:about|of)|toying with|considering|not sure (?:if|whether|yet)|i guess|perhaps|in another life)\b",
             r"\b(?:just kidding|joking|haha+|lol|lmao|jk|rofl)\b|😂|🤣|\bas if\b|\byeah,? right\b",
             r"如果|要是|假如|假设|万一|幻想|希望能|真想|想象|也许|说不定|可能会|考虑要?不?要?|在考虑|开玩笑|哈哈|逗你|梦想|下辈子|中(?:了)?(?:彩票|大奖)|要不",
         ),
@@ -191,7 +191,8 @@ LASTING: tuple[tuple[str, float, Pattern], ...] = (
         0.95,
         _any(
             r"\bwe (?:always |never |only |usually |now |no longer |don'?t |do not |all |still |just )*(?:use|squash|merge|rebase|deploy|release|ship|review|tag|name|write|keep|store|run|test|build|ban|require|track|bill|invoice|charge|order|print|work|meet|sign|number|label|call|host|backup|back|archive|freeze|publish|plan|do|have|take|hold|need|close|start|open|share|document)\b",
-            r"\b(?:the|our|my) [\w. -]{2,40}? (?:is|are|lives?|runs?|sits?|goes|go|needs?|must|should|belongs?|listens?|takes?|opens?|closes?|starts?|ends?|expects?|wants?|uses?|only|never|always|prints?|works?|has to|have to|are kept|is kept|stands? for|means?|syncs?|costs?|jams?|breaks?|fails?)\b",
+            r"\b(?:the|our|my) [\w. -]{2,40}? (?:lives?|runs (?:on|at|under)|sits?|goes|needs?|must|should|belongs?|listens?|takes?|opens?|closes?|expects?|wants?|uses?|only|never|always|has to|have to|stands? for|means?|syncs?|jams? (?:when|if|below|above)|breaks? (?:when|if)|fails? (?:when|if))\b",
+            r"\b(?:the|our|my) [\w. -]{2,40}? (?:is|are) (?:called|named|kept|stored|numbered|in (?:the|a|our)|on (?:the|a|port)|at (?:the|\d)|behind|under|below|above|next to|from|for|a|an|the|our|my|always|never|only|closed|open|shut|free|due)\b(?! bit\b)",
             r"\b(?:decided|agreed|policy|convention|standard|rule|guideline|deadline for every|code ?word|password manager|naming|house style|branch|staging|production|server|repo(?:sitory)?|database|backup|port \d|project|codename|code name)\b",
             r"\b(?:turns out|learn(?:ed|t)|lesson|gotcha|the trick is|only works?|doesn'?t work|won'?t work|has to be|must be|needs? (?:a|an|the|to be)|otherwise|unless|make sure|first|before you)\b",
             r"\.example\.com|\b[\w-]+\.(?:py|sh|md|ya?ml|toml|json)\b",
@@ -209,6 +210,7 @@ CHANGED = _any(
 """Says that something has become otherwise: what it is about replaces what was known of it."""
 
 LEAD_IN = _any(
+    r"^[^,;.]{0,60}[,;] (?:please )?(?:remember|don'?t forget)(?: that)? (?=\S)",
     r"^(?:oh|ah|well|so|ok(?:ay)?|hey|hi|btw|by the way|fyi|also|and|just so you know|for the record|for your information|as you know|you should know(?: that)?|one more thing|another thing|(?:a )?quick note|note to self|remember(?: that)?|please remember(?: that)?|keep in mind(?: that)?|note(?: that)?|don'?t forget(?: that)?|i (?:should|forgot to) (?:mention|say)(?: that)?|actually|basically|honestly|no,)[,:;.!\s-]+(?=\S)",
     r"^(?:对了|顺便(?:说(?:一下|一句)?|提一下)?|哦|嗯|那个|话说|另外|还有|其实|请?(?:你)?(?:帮我)?(?:记住|记一下|记下|记着)|备注|跟你说(?:一下|个事)?|告诉你)[，,：:。\s]*(?=\S)",
 )

@@ -92,8 +92,8 @@ def _why_left(refused: Mapping[str, int]) -> str:
 
 
 def with_entry(raw: str, day: date, text: str) -> str:
-    """Return the diary with the entry of ``day``, in place of an earlier one of that day. What a person
-    wrote before and between the entries stays."""
+    """Return the diary with the entry of ``day``; a night that is dreamt again goes on in its own entry. What
+    a person wrote before, between and in the entries stays."""
     raw = raw or TITLE
     head = re.search(rf"^## {day.isoformat()}[ \t]*\r?$", raw, re.MULTILINE)
     if head is None:
@@ -101,8 +101,9 @@ def with_entry(raw: str, day: date, text: str) -> str:
         return f"{raw}{gap}{text}"
     following = re.search(r"^## ", raw[head.end() :], re.MULTILINE)
     end = head.end() + following.start() if following else len(raw)
-    gap = "\n" if following else ""
-    return f"{raw[: head.start()]}{text}{gap}{raw[end:]}"
+    more = text.partition("\n")[2].strip("\n")
+    gap = "\n\n" if following else "\n"
+    return f"{raw[:end].rstrip()}\n\n{more}{gap}{raw[end:]}"
 
 
 def entries(raw: str, limit: int) -> list[str]:

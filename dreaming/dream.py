@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 WINDOW_DAYS = 14
 """Days that a night looks at; a statement that was not taken gets another chance as long."""
 NIGHTS_AT_ONCE = 14
+FIRST_DAYS = 31
 _TRIES = 3
 
 
@@ -112,9 +113,9 @@ class Dreamer:
         return [start + timedelta(days=n) for n in range(max(0, count))]
 
     def _first_day(self, until: date) -> date:
-        """The first night of a home looks back a fortnight, not at years of imported notes."""
+        """The first night of a home looks back a month, not at years of imported notes."""
         days = [day for day in self.notes.days() if day <= until]
-        return max(min(days, default=until), until - timedelta(days=WINDOW_DAYS - 1))
+        return max(min(days, default=until), until - timedelta(days=FIRST_DAYS - 1))
 
     def dream(
         self,
@@ -129,8 +130,8 @@ class Dreamer:
         start = time.monotonic()
         for _ in range(_TRIES):
             report, pending = self._plan(day, start, choose)
-            if dry:
-                return report
+            if dry or (not report.taken and self.nights.has(day)):
+                return report  # a night that is dreamt again and finds nothing new leaves no trace
             with locked(self.home.lock):
                 if any(digest(self.home.root / n) != d for n, d in pending.before.items()):
                     continue  # somebody wrote meanwhile: plan again with what they wrote
@@ -182,7 +183,7 @@ class Dreamer:
             [(c, score(c, known, today, uses)) for c in candidates],
             places,
             self._passed_before(archive),
-            self._cosine,
+            self._cosines([*known, *(c.text for c in candidates)]),
         )
         decisions, engine, trouble = self._worded(decisions, known, today)
         if choose:
@@ -290,11 +291,17 @@ class Dreamer:
 
         return test
 
-    def _cosine(self, one: str, other: str) -> float:
-        if self.embed is None:
-            return 0.0
-        vectors = self.embed([one, other])
-        return float(vectors[0] @ vectors[1])
+    def _cosines(self, texts: Sequence[str]) -> Callable[[str, str], float]:
+        """Return what compares any two of ``texts``; all are embedded at once."""
+        if self.embed is None or not texts:
+            return lambda one, other: 0.0
+        vectors = dict(zip(texts, self.embed(texts), strict=True))
+
+        def cosine(one: str, other: str) -> float:
+            a, b = vectors.get(one), vectors.get(other)
+            return float(a @ b) if a is not None and b is not None else 0.0
+
+        return cosine
 
     def _worded(
         self, decisions: Sequence[Decision], known: Sequence[str], today: date

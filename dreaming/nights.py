@@ -43,6 +43,10 @@ class Nights:
         rows = self._store.query("SELECT max(day) AS day FROM nights")
         return date.fromisoformat(rows[0]["day"]) if rows[0]["day"] else None
 
+    def has(self, day: date) -> bool:
+        """Whether a day was dreamt of."""
+        return bool(self._store.query("SELECT 1 FROM nights WHERE day = ?", (day.isoformat(),)))
+
     def last(self, limit: int = 1) -> list[Night]:
         """Return the last nights, newest first."""
         rows = self._store.query("SELECT * FROM nights ORDER BY day DESC LIMIT ?", (limit,))

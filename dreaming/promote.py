@@ -8,8 +8,8 @@ from datetime import date
 from typing import Literal
 
 from dreaming import cues
-from dreaming.candidates import Candidate, replaces, says_the_same, topic
-from dreaming.score import THRESHOLD, Score, lasting_of
+from dreaming.candidates import Candidate, is_change, replaces, says_the_same
+from dreaming.score import THRESHOLD, Score, durability_of, lasting_of
 from memory.clean import one_line
 from memory.entries import MemoryFile
 from memory.limits import Leaving, relieve
@@ -106,7 +106,7 @@ def _decision(
         return no("left", f"{score.total:.2f} is below {threshold:.2f}")
     old = tuple(entry for entry in known if replaces(text, entry))
     if doubtful := next((e for e in known if e not in old and at_odds(e, text)), None):
-        if not cues.CHANGED.search(text):
+        if not is_change(text):
             return no("asked", f"may contradict: {_short(doubtful)}")
         old = (*old, doubtful)
     since = f" (since {candidate.newest.day.isoformat()})" if old else ""
@@ -132,9 +132,7 @@ def _is_newer(other: Candidate, than: Candidate) -> bool:
 
 
 def _same(old: str, new: str, cosine: Callable[[str, str], float]) -> bool:
-    if says_the_same(old, new):
-        return True
-    return bool(topic(old) == topic(new)) and says_the_same(old, new, cosine(old, new))
+    return says_the_same(old, new) or says_the_same(old, new, cosine(old, new))
 
 
 def _short(text: str) -> str:
@@ -188,5 +186,4 @@ def _without(file: MemoryFile, decision: Decision) -> tuple[MemoryFile, list[Lea
 def worth(text: str) -> float:
     """Return how much an entry weighs where room is needed: how durable the kind of fact is, and whether it
     was said outright."""
-    weight = next((weight for _, weight, cue in cues.LASTING if cue.search(text)), 0.2)
-    return weight + (0.1 if cues.STATED.search(text) else 0.0)
+    return durability_of(text) + (0.1 if cues.STATED.search(text) else 0.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dreaming import cues
-from dreaming.candidates import Candidate, alike
+from dreaming.candidates import Candidate, alike, replaces
 from memory.statements import statement
 
 WEIGHTS: Mapping[str, float] = {
@@ -26,6 +26,7 @@ FULL_USES = 8
 HALF_LIFE_DAYS = 14.0
 RECENCY_FLOOR = 0.3
 _BY_KIND = {"preference": 0.6, "person": 0.6, "lesson": 0.6, "decision": 0.5, "correction": 0.5}
+_UNKNOWN = 0.2
 """Durability by the kind that the note names, where its words say nothing."""
 
 
@@ -50,12 +51,17 @@ def score(
 ) -> Score:
     """Return the score of a candidate on the night of ``today``; ``known`` is what memory says."""
     lasting, durability = lasting_of(candidate)
+    stated = _stated(candidate, durability)
+    for entry in known:
+        if replaces(candidate.text, entry):  # what takes its place lasts as long
+            durability = max(durability, durability_of(entry))
+            stated = 1.0
     texts = [source.text for source in candidate.sources]
     used = max(uses(texts).values(), default=0)
     return Score(
         lasting=lasting,
         signals={
-            "stated": _stated(candidate, durability),
+            "stated": stated,
             "repetition": _logged(candidate.days - 1, FULL_DAYS - 1),
             "use": _logged(used, FULL_USES),
             "durability": durability,
@@ -70,7 +76,12 @@ def lasting_of(candidate: Candidate) -> tuple[str, float]:
     for name, weight, cue in cues.LASTING:
         if cue.search(candidate.text):
             return name, weight
-    return "", _BY_KIND.get(candidate.kind, 0.2)
+    return "", _BY_KIND.get(candidate.kind, _UNKNOWN)
+
+
+def durability_of(text: str) -> float:
+    """Return how durable a memory is by its words, 0 to 1."""
+    return next((weight for _, weight, cue in cues.LASTING if cue.search(text)), _UNKNOWN)
 
 
 def _stated(candidate: Candidate, durability: float) -> float:
