@@ -11,7 +11,6 @@ from pathlib import Path
 from assistant.errors import ReverieError
 from assistant.history import History
 from assistant.home import Home
-from assistant.recall import purge
 from memory.atomic import write_atomic
 from memory.entries import MemoryFile, same_key
 from memory.exact_lines import ExactLines, plain, remove_copies
@@ -26,6 +25,7 @@ from memory.forgotten import (
     traces_in,
     traces_of_files,
 )
+from memory.index import purge
 from memory.lock import locked
 from memory.notes import short_id, source_turn, strip_source
 from memory.session_search import search

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -438,26 +437,3 @@ def recalled_in(message: Message) -> list[str]:
     if message.role == "user":
         return _LINE.findall(message.context)
     return _LINE.findall(message.text) if message.tool_name == "memory_search" else []
-
-
-def purge(root: Path, holds: Callable[[str], bool], documents: Sequence[str] = ()) -> None:
-    """Remove from the derived index what was forgotten: the vectors of texts that ``holds``, and of
-    whole ``documents``, for good; chunks and terms are built anew without them."""
-    folder = root / "index"
-    if not folder.is_dir():
-        return
-    index = Index(folder)
-    with locked(index.lock):
-        try:
-            rows = index.rows(
-                "SELECT c.digest, c.text, c.title, d.path FROM chunks c JOIN documents d ON d.id = c.document"
-            )
-            index.drop_vectors(
-                bytes(row["digest"])
-                for row in rows
-                if row["path"] in documents or holds(row["text"]) or holds(row["title"])
-            )
-        except (StorageError, sqlite3.DatabaseError) as error:
-            log.warning("all vectors go, as some cannot be taken out: %s", error)
-            index.clear(vectors=True)
-        index.clear()

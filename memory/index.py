@@ -7,19 +7,22 @@ transaction, so a reader sees the old chunks or the new ones.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 import sqlite3
 import threading
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 
 from memory import db, terms
 from memory.chunks import Chunk
 from memory.errors import Corrupt, StorageError
+from memory.lock import locked
 
+log = logging.getLogger(__name__)
 SCHEMA = 2
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -384,3 +387,26 @@ def _inode(path: Path) -> int:
         return path.stat().st_ino
     except OSError:
         return 0
+
+
+def purge(root: Path, holds: Callable[[str], bool], documents: Sequence[str] = ()) -> None:
+    """Remove from the derived index what was forgotten: the vectors of texts that ``holds``, and of
+    whole ``documents``, for good; chunks and terms are built anew without them."""
+    folder = root / "index"
+    if not folder.is_dir():
+        return
+    index = Index(folder)
+    with locked(index.lock):
+        try:
+            rows = index.rows(
+                "SELECT c.digest, c.text, c.title, d.path FROM chunks c JOIN documents d ON d.id = c.document"
+            )
+            index.drop_vectors(
+                bytes(row["digest"])
+                for row in rows
+                if row["path"] in documents or holds(row["text"]) or holds(row["title"])
+            )
+        except (StorageError, sqlite3.DatabaseError) as error:
+            log.warning("all vectors go, as some cannot be taken out: %s", error)
+            index.clear(vectors=True)
+        index.clear()

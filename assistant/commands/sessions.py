@@ -12,11 +12,11 @@ import click
 from assistant.commands.memory import place
 from assistant.config import find_home, load_config, local_zone
 from assistant.errors import UsageError
-from assistant.recall import purge
 from assistant.tools.recall import format_hit, parse_moment
 from assistant.tools.registry import ToolError
 from memory.atomic import write_atomic
 from memory.clean import one_line
+from memory.index import purge
 from memory.session_search import Scope
 from memory.sessions import Session, SessionStore
 from memory.transcript import Message
